@@ -1,0 +1,303 @@
+"""Configuration: frozen dataclasses, one field and one help line each, checked when built.
+
+`Config` holds sections; `preset("best")` and `preset("paper")` are the two sets of readings (PAPER.md, "Readings").
+"""
+
+import dataclasses
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from d2dfl.errors import UserError
+
+PRESETS = ("best", "paper")
+
+
+def option(default: Any, help: str, low: float | None = None, high: float | None = None) -> Any:
+    """A configuration field with its help line and its inclusive range."""
+    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
+
+
+@dataclass(frozen=True)
+class Section:
+    """Base of all sections: checks every field against its type, its choices and its range."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            _check(self._label(field.name), getattr(self, field.name), _hint(type(self), field.name), field.metadata)
+
+    @classmethod
+    def _label(cls, name: str) -> str:
+        return f"{cls.__name__.removesuffix('Config').lower()}.{name}"
+
+    @classmethod
+    def parse(cls, name: str, text: str) -> Any:
+        """The value that `text` stands for in the field `name`."""
+        hint = _hint(cls, name)
+        try:
+            if hint is bool:
+                return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
+            return hint(text) if hint in (int, float) else text
+        except (KeyError, ValueError):
+            raise UserError(f"{cls._label(name)} cannot be {text!r}: give {_wanted(hint)}") from None
+
+
+def _hint(cls: type, name: str) -> Any:
+    return typing.get_type_hints(cls)[name]
+
+
+def _wanted(hint: Any) -> str:
+    if typing.get_origin(hint) is Literal:
+        return "one of " + ", ".join(typing.get_args(hint))
+    return {int: "a whole number", float: "a number", bool: "true or false"}.get(hint, "a text")
+
+
+def _check(label: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
+    if typing.get_origin(hint) is Literal:
+        good = value in typing.get_args(hint)
+    elif hint is float:
+        good = isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    elif hint is int:
+        good = isinstance(value, int) and not isinstance(value, bool)
+    else:
+        good = isinstance(value, hint)
+    if not good:
+        raise UserError(f"{label} cannot be {value!r}: give {_wanted(hint)}")
+    low, high = limits["low"], limits["high"]
+    if (low is not None and value < low) or (high is not None and value > high):
+        between = f"at least {low}" if high is None else f"at most {high}" if low is None else f"from {low} to {high}"
+        raise UserError(f"{label} cannot be {value!r}: give {_wanted(hint)} {between}")
+
+
+@dataclass(frozen=True)
+class NetworkConfig(Section):
+    """Who holds what and who trusts whom, when the network is generated."""
+
+    devices: int = option(25, "number of devices", low=1)
+    partitions: int = option(10, "number of data partitions (classes)", low=1)
+    labels_per_device: int = option(3, "partitions that a device holds at the start", low=1)
+    samples_per_device: int = option(1200, "datapoints that a device holds at the start", low=0)
+    threshold: str = option("iid", "datapoints a partition should keep: a share of the device's data, or iid (1/L)")
+    trust: str = option("random:0.5", "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, full, none, or an .npy file")
+
+
+@dataclass(frozen=True)
+class ChannelConfig(Section):
+    """Radio links: received power, probability of a lost packet, reliable clusters, budgets (R25, R26)."""
+
+    kind: Literal["path-loss", "gaussian", "physical", "harsh", "csv"] = option("path-loss", "where received power comes from")
+    slots: int = option(0, "candidates a receiver hears (nearest first); 0: all up to 1,000 devices, 64 beyond", low=0)
+    rate: float = option(0.8, "transmission rate r in bit/s/Hz", low=0)
+    noise_power: float = option(0.02, "noise power, in the unit of the received power", low=0)
+    median: float = option(0.3, "path-loss: median received power", low=0)
+    lowest: float = option(0.05, "path-loss, gaussian: received power is clipped below here", low=0)
+    highest: float = option(0.55, "path-loss, gaussian: received power is clipped above here", low=0)
+    exponent: float = option(2.0, "path-loss, physical: power falls with distance to this power", low=0)
+    mean: float = option(0.3, "gaussian: mean received power")
+    deviation: float = option(0.1, "gaussian: standard deviation of the received power", low=0)
+    shadowing_db: float = option(0.0, "path-loss, physical: standard deviation of log-normal shadowing, per link", low=0)
+    side_m: float = option(500.0, "side of the square in which devices stand, for 25 devices; area grows with devices", low=1e-6)
+    transmit_power_dbm: float = option(10.0, "physical: transmit power")
+    frequency_hz: float = option(2.4e9, "physical: carrier frequency", low=1)
+    bandwidth_hz: float = option(1e6, "physical: bandwidth", low=1)
+    noise_figure_db: float = option(6.0, "physical: receiver noise figure", low=0)
+    file: str = option("", "csv: square table of received power, row = receiver, column = transmitter")
+    reliability: float = option(0.05, "highest loss probability inside a reliable cluster (alpha_D)", low=0, high=1)
+    budget_share: float = option(0.1, "inter-cluster budget as a share of the cluster's data (R29)", low=0)
+    dynamic: bool = option(False, "received power is drawn anew at every step (Section VI-N)")
+    levels: int = option(4, "dynamic: quantisation levels of the received power", low=1, high=256)
+
+
+@dataclass(frozen=True)
+class RewardConfig(Section):
+    """The reward of a device and of the network (R1, R7 to R9)."""
+
+    kind: Literal["gain", "change"] = option("gain", "R7: distance to i.i.d. won (gain), or distance moved (change, literal)")
+    metric: Literal["total-variation", "wasserstein", "jensen-shannon"] = option("total-variation", "R8: distance between label distributions")
+    gate: int = option(0, "labels that must meet their threshold before diversity pays (L-hat); 0: no gate", low=0)
+    threshold_rule: Literal["over-ask", "tolerance", "before-loss", "strict"] = option("over-ask", "R1: how a threshold can be met over a lossy link")
+    tolerance: float = option(0.2, "R1 tolerance: a label counts from (1 - tolerance) of its threshold", low=0, high=1)
+    diversity_weight: float = option(1.0, "alpha_1")
+    reliability_weight: float = option(1.0, "alpha_2")
+    budget_weight: float = option(1.0, "alpha_3")
+    budget_rule: Literal["hinge", "ratio", "literal"] = option("hinge", "R9: -max(0, d-B)/B, (B-d)/B, or B-d")
+    global_weight: float = option(0.5, "gamma: weight of the global reward", low=0)
+
+
+@dataclass(frozen=True)
+class DiscoveryConfig(Section):
+    """What every method has in common."""
+
+    method: str = option("marginal", "how the graph is found; `d2dfl methods` lists them")
+    edges: int = option(1, "incoming links a device may have (E)", low=1, high=64)
+    edge_mode: Literal["joint", "sequence"] = option("joint", "R16: all E at once, or the paper's greedy sequence")
+    no_link: bool = option(True, "R12: a device may choose no link")
+    count_bits: int = option(16, "bits charged for a count in a message", low=1)
+    real_bits: int = option(32, "bits charged for a real number in a message", low=1)
+
+
+@dataclass(frozen=True)
+class QlearningConfig(Section):
+    """The paper's learner (R2 to R5, R13 to R15)."""
+
+    steps: int = option(5000, "training steps", low=1)
+    buffer: int = option(256, "rewards remembered (H)", low=1)
+    reduction: float = option(0.9, "delta: how much a reward below the average is reduced", low=0)
+    update: Literal["per-action", "literal"] = option("per-action", "R2: average per action, or one buffer for all actions")
+    reduction_rule: Literal["subtract", "multiply"] = option("subtract", "R4: R - delta*|R|, or the literal (1-delta)*R")
+    temperature: float = option(0.2, "R3: softmax temperature at the start", low=1e-9)
+    temperature_end: float = option(0.02, "R3: softmax temperature at the end", low=1e-9)
+    untried: Literal["once", "zero", "optimistic"] = option("once", "R13: what an action that was never tried is worth")
+    final: Literal["argmax", "sample"] = option("argmax", "R3: how the graph is read off the policies")
+    state: Literal["link", "vector"] = option("link", "R5, dynamic: a state is the link's own level, or the whole vector")
+
+
+@dataclass(frozen=True)
+class MarginalConfig(Section):
+    """Our learner (R6)."""
+
+    messages: int = option(500, "message budget per device, everything counted", low=1)
+    cycle: int = option(600, "messages per device and cooling cycle; the best cycle's graph is kept", low=1)
+    temperature: float = option(0.5, "at the start of a cycle, in units of the mean gain a device could have alone", low=0)
+    dynamic: Literal["current", "expected"] = option("current", "dynamic channel: plan with the power at the exchange, or the expected loss")
+
+
+@dataclass(frozen=True)
+class BanditConfig(Section):
+    """A bandit per device, on the paper's reward."""
+
+    kind: Literal["ucb", "exp3"] = option("ucb", "UCB1 or EXP3")
+    steps: int = option(5000, "steps", low=1)
+    exploration: float = option(0.1, "ucb: width of the bonus; exp3: share of uniform play", low=0)
+
+
+@dataclass(frozen=True)
+class GcnConfig(Section):
+    """The graph convolutional network of Appendix C (R38)."""
+
+    epochs: int = option(100, "training epochs", low=1)
+    learning_rate: float = option(1e-3, "Adam learning rate", low=0)
+    weight_decay: float = option(5e-4, "Adam weight decay", low=0)
+    systems: int = option(8, "training systems of 10 devices", low=1)
+
+
+@dataclass(frozen=True)
+class OptimumConfig(Section):
+    """The reference optimum."""
+
+    exact_limit: int = option(200_000, "graphs up to which the search is exhaustive (branch and bound)", low=1)
+    starts: int = option(8, "starts of the local search on larger networks", low=1)
+    sweeps: int = option(400, "annealing sweeps per start", low=1)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that determines a discovery, except the seed."""
+
+    network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
+    channel: ChannelConfig = dataclasses.field(default_factory=ChannelConfig)
+    reward: RewardConfig = dataclasses.field(default_factory=RewardConfig)
+    discovery: DiscoveryConfig = dataclasses.field(default_factory=DiscoveryConfig)
+    qlearning: QlearningConfig = dataclasses.field(default_factory=QlearningConfig)
+    marginal: MarginalConfig = dataclasses.field(default_factory=MarginalConfig)
+    bandit: BanditConfig = dataclasses.field(default_factory=BanditConfig)
+    gcn: GcnConfig = dataclasses.field(default_factory=GcnConfig)
+    optimum: OptimumConfig = dataclasses.field(default_factory=OptimumConfig)
+
+    def with_(self, **changes: Any) -> Self:
+        """A copy with changed fields: `config.with_(**{"reward.gate": 5})` or `with_(reward__gate=5)`."""
+        grouped: dict[str, dict[str, Any]] = {}
+        for path, value in changes.items():
+            section, name = split_path(path.replace("__", "."))
+            grouped.setdefault(section, {})[name] = value
+        return dataclasses.replace(
+            self, **{section: dataclasses.replace(getattr(self, section), **fields) for section, fields in grouped.items()}
+        )
+
+    def with_texts(self, assignments: Iterable[str]) -> Self:
+        """A copy changed by texts such as "reward.gate=5", as the command line takes them."""
+        changes: dict[str, Any] = {}
+        for text in assignments:
+            path, equals, value = text.partition("=")
+            if not equals:
+                raise UserError(f"--set {text!r} is not an assignment: write section.field=value")
+            section, name = split_path(path.strip())
+            changes[path.strip()] = type(getattr(self, section)).parse(name, value.strip())
+        return self.with_(**changes)
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Plain nested dictionaries, for JSON."""
+        return dataclasses.asdict(self)
+
+    def to_toml(self) -> str:
+        """TOML text that `from_toml` reads back to an equal Config."""
+        lines: list[str] = []
+        for section, fields in self.to_dict().items():
+            lines += [f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in fields.items()), ""]
+        return "\n".join(lines)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Self:
+        """Read TOML; sections and fields that are absent keep their defaults."""
+        try:
+            tables = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise UserError(f"the configuration is not TOML: {error}") from None
+        changes: dict[str, Any] = {}
+        for section, fields in tables.items():
+            if not isinstance(fields, dict):
+                raise UserError(f"the configuration has {section!r} outside a section: write [section], then field = value")
+            changes.update({f"{section}.{name}": value for name, value in fields.items()})
+        return cls().with_(**changes)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def split_path(path: str) -> tuple[str, str]:
+    """Split "section.field" and make sure that both exist."""
+    sections = {field.name: typing.get_type_hints(Config)[field.name] for field in dataclasses.fields(Config)}
+    section, _, name = path.partition(".")
+    if section not in sections:
+        raise UserError(f"there is no section {section!r}: the sections are {', '.join(sections)}")
+    names = [field.name for field in dataclasses.fields(sections[section])]
+    if name not in names:
+        raise UserError(f"there is no field {path!r}: section {section} has {', '.join(names)}")
+    return section, name
+
+
+_PAPER: Mapping[str, Any] = types.MappingProxyType(
+    {
+        # The most literal set that works at all. Each line is the option nearest to the text.
+        "network.threshold": "0.05",  # R29
+        "reward.kind": "change",  # R7
+        "reward.metric": "wasserstein",  # R8
+        "reward.gate": 5,  # R29
+        "reward.threshold_rule": "before-loss",  # R1: keeps every message equation as printed
+        "reward.budget_rule": "ratio",  # R9: unscaled, the budget drowns every other term
+        "discovery.method": "qlearning",
+        "discovery.edge_mode": "sequence",  # R16
+        "discovery.no_link": False,  # R12
+        "discovery.count_bits": 8,  # Section IV-C: 8L bits a message
+        "qlearning.reduction_rule": "multiply",  # R4
+        "qlearning.temperature": 1.0,  # R3
+        "qlearning.temperature_end": 1.0,
+    }
+)
+
+
+def preset(name: str) -> Config:
+    """The configuration of a preset: `best` (ours, the default) or `paper` (the most literal set that works)."""
+    if name == "best":
+        return Config()
+    if name == "paper":
+        return Config().with_(**_PAPER)
+    raise UserError(f"there is no preset {name!r}: the presets are {', '.join(PRESETS)}")

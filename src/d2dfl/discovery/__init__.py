@@ -1,0 +1,1 @@
+"""Graph discovery: links, messages, rewards, learners, baselines and the reference optimum."""

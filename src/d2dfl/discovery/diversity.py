@@ -1,0 +1,69 @@
+"""Distances between label distributions (R8), compiled, on raw counts.
+
+Each takes two count vectors and compares the distributions they stand for. A device without data is as far as
+possible from one with data, and not at all from another without.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+METRICS = ("total-variation", "wasserstein", "jensen-shannon")
+TOTAL_VARIATION, WASSERSTEIN, JENSEN_SHANNON = range(3)
+
+
+@njit(cache=True, inline="always")
+def largest_distance(metric: Any, partitions: Any) -> Any:
+    """The largest value that the metric can take."""
+    return partitions - 1.0 if metric == WASSERSTEIN else 1.0
+
+
+@njit(cache=True)
+def distance(metric: Any, one: Any, other: Any) -> Any:
+    """Distance between the distributions of two count vectors.
+
+    total-variation   half the sum of absolute differences: the 0/1 ground metric
+    wasserstein       1-Wasserstein distance with labels as points 0, 1, …, L-1 on a line
+    jensen-shannon    square root of the Jensen-Shannon divergence, base 2
+    """
+    partitions = len(one)
+    total_one = total_other = 0.0
+    for label in range(partitions):
+        total_one += one[label]
+        total_other += other[label]
+    if total_one <= 0.0 or total_other <= 0.0:
+        return 0.0 if total_one <= 0.0 and total_other <= 0.0 else largest_distance(metric, partitions)
+    scale_one, scale_other = 1.0 / total_one, 1.0 / total_other
+    result = 0.0
+    if metric == TOTAL_VARIATION:
+        for label in range(partitions):
+            result += abs(one[label] * scale_one - other[label] * scale_other)
+        return 0.5 * result
+    if metric == WASSERSTEIN:
+        ahead = 0.0
+        for label in range(partitions - 1):
+            ahead += one[label] * scale_one - other[label] * scale_other
+            result += abs(ahead)
+        return result
+    for label in range(partitions):
+        p, q = one[label] * scale_one, other[label] * scale_other
+        if p > 0.0:
+            result += p * np.log2(2.0 * p / (p + q))
+        if q > 0.0:
+            result += q * np.log2(2.0 * q / (p + q))
+    return np.sqrt(max(0.5 * result, 0.0))
+
+
+@njit(cache=True)
+def _to_reference(metric: Any, counts: Any, reference: Any) -> Any:
+    result = np.empty(len(counts))
+    for device in range(len(counts)):
+        result[device] = distance(metric, counts[device], reference)
+    return result
+
+
+def distances_to(counts: NDArray[np.float64], reference: NDArray[np.float64], metric: str) -> NDArray[np.float64]:
+    """Distance of each device's distribution to a reference distribution, such as the population's."""
+    return np.asarray(_to_reference(METRICS.index(metric), counts, reference))

@@ -1,0 +1,310 @@
+"""The graph-discovery game as compiled incremental state: change one link, pay only for what it touches.
+
+A change of one link touches the transmitter, its other requesters whose share changes, and the receiver. Their
+rewards are recomputed; everything else stands. `set_link` returns by how much the objective changed, summed over the
+devices, which is the *marginal contribution* that our learner works with (R6). The reference optimum and the greedy
+baseline play the same game. Everything agrees with `messages.exchange` and `reward.objective`, which tests check.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from d2dfl.discovery.diversity import METRICS, distances_to
+from d2dfl.discovery.messages import LEAST
+from d2dfl.discovery.reward import OVER_ASK, Terms, budget_term, diversity_score, meets
+from d2dfl.network import Network
+
+NO_LINK = -1
+
+
+class Board(NamedTuple):
+    """What does not change while a game is played."""
+
+    candidates: NDArray[np.int32]  # [receiver, slot]
+    drop: NDArray[np.float64]  # [receiver, slot]
+    trust: NDArray[np.bool_]  # [receiver, slot, partition]
+    counts: NDArray[np.float64]  # [device, partition]
+    threshold: NDArray[np.float64]  # [device, partition]
+    surplus: NDArray[np.float64]  # [device, partition] max(0, counts - threshold)
+    need: NDArray[np.float64]  # [device, partition] max(0, threshold - counts)
+    cluster: NDArray[np.int32]  # [device]
+    members: NDArray[np.float64]  # [cluster] devices in it
+    budget: NDArray[np.float64]  # [cluster]
+    spent: NDArray[np.float64]  # [cluster] budget used up by earlier stages
+    population: NDArray[np.float64]  # [partition]
+    before: NDArray[np.float64]  # [device] distance to the population before the exchange
+
+
+class Play(NamedTuple):
+    """The links in force and what follows from them."""
+
+    slots: NDArray[np.int32]  # [receiver, edge], -1 for no link
+    request: NDArray[np.float64]  # [receiver, edge, partition] Q
+    demand: NDArray[np.float64]  # [transmitter, partition] sum of Q
+    share: NDArray[np.float64]  # [transmitter, partition] U / Q
+    first: NDArray[np.int64]  # [transmitter] first of its requests in a linked list
+    following: NDArray[np.int64]  # [request]
+    previous: NDArray[np.int64]  # [request]
+    local: NDArray[np.float64]  # [device] r
+    outside: NDArray[np.float64]  # [device] datapoints allocated to it from other clusters
+    used: NDArray[np.float64]  # [cluster] d'
+    touched: NDArray[np.int64]  # [device] stamp of the last change that touched it
+    queue: NDArray[np.int64]  # [device] devices that the current change touches
+    clock: NDArray[np.int64]  # [1] number of the current change
+
+
+def board_of(
+    network: Network,
+    terms: Terms,
+    spent: NDArray[np.float64] | None = None,
+    population: NDArray[np.float64] | None = None,
+) -> Board:
+    """Lay a network out for compiled code; a later stage keeps the first stage's population and what is spent."""
+    clusters = len(network.budget)
+    population = network.population if population is None else population
+    return Board(
+        candidates=network.candidates,
+        drop=network.drop,
+        trust=network.trust,
+        counts=network.counts,
+        threshold=network.threshold,
+        surplus=np.maximum(network.counts - network.threshold, 0.0),
+        need=np.maximum(network.threshold - network.counts, 0.0),
+        cluster=network.cluster,
+        members=np.bincount(network.cluster, minlength=clusters).astype(np.float64),
+        budget=network.budget,
+        spent=np.zeros(clusters) if spent is None else spent,
+        population=population,
+        before=distances_to(network.counts, population, METRICS[terms.metric]),
+    )
+
+
+def start(board: Board, terms: Terms, edges: int) -> Play:
+    """A game without any link."""
+    devices, partitions = board.counts.shape
+    play = Play(
+        slots=np.full((devices, edges), NO_LINK, dtype=np.int32),
+        request=np.zeros((devices, edges, partitions)),
+        demand=np.zeros((devices, partitions)),
+        share=np.ones((devices, partitions)),
+        first=np.full(devices, -1, dtype=np.int64),
+        following=np.full(devices * edges, -1, dtype=np.int64),
+        previous=np.full(devices * edges, -1, dtype=np.int64),
+        local=np.zeros(devices),
+        outside=np.zeros(devices),
+        used=board.spent.copy(),
+        touched=np.zeros(devices, dtype=np.int64),
+        queue=np.zeros(devices, dtype=np.int64),
+        clock=np.zeros(1, dtype=np.int64),
+    )
+    _evaluate_all(board, terms, play)
+    return play
+
+
+def load(board: Board, terms: Terms, slots: NDArray[np.int32]) -> Play:
+    """A game with these links."""
+    play = start(board, terms, slots.shape[1])
+    for receiver, edge in zip(*np.nonzero(slots >= 0), strict=True):
+        set_link(board, terms, play, receiver, edge, slots[receiver, edge])
+    return play
+
+
+@njit(cache=True)
+def total(board: Any, terms: Any, play: Any) -> Any:
+    """N times the objective."""
+    value = (1.0 + terms.gamma) * play.local.sum()
+    for cluster in range(len(board.budget)):
+        value += terms.gamma * terms.budget * board.members[cluster] * budget_term(terms, board.budget[cluster], play.used[cluster])
+    return value
+
+
+@njit(cache=True)
+def _evaluate_all(board: Any, terms: Any, play: Any) -> None:
+    for device in range(len(board.counts)):
+        play.local[device], play.outside[device] = _reward(board, terms, play, device)
+
+
+@njit(cache=True)
+def _reward(board: Any, terms: Any, play: Any, device: Any) -> Any:
+    """r of one device and the datapoints allocated to it from other clusters, from the links in force."""
+    partitions = board.counts.shape[1]
+    edges = play.slots.shape[1]
+    after = np.empty(partitions)
+    sent = np.zeros(partitions)
+    for label in range(partitions):
+        after[label] = board.counts[device, label] - min(play.demand[device, label], board.surplus[device, label])
+    cost = outside = 0.0
+    for edge in range(edges):
+        slot = play.slots[device, edge]
+        if slot < 0:
+            continue
+        transmitter = board.candidates[device, slot]
+        arrives = 1.0 - board.drop[device, slot]
+        whole = 0.0
+        for label in range(partitions):
+            amount = play.request[device, edge, label] * play.share[transmitter, label]
+            sent[label] += amount
+            after[label] += amount * arrives
+            whole += amount
+        if whole > LEAST:  # a link over which nothing moves is no link
+            cost += board.drop[device, slot]
+        if board.cluster[transmitter] != board.cluster[device]:
+            outside += whole
+    met = 0
+    if terms.gate > 0:
+        for label in range(partitions):
+            given = min(play.demand[device, label], board.surplus[device, label])
+            if meets(terms, after[label], board.counts[device, label] + sent[label] - given, board.threshold[device, label]):
+                met += 1
+    score = diversity_score(terms, board.counts[device], after, met, board.before[device], board.population)
+    return terms.diversity * score - terms.reliability * cost, outside
+
+
+@njit(cache=True)
+def _fill_requests(board: Any, terms: Any, play: Any, receiver: Any) -> None:
+    """Q of all links of a receiver (eqs. avl_at_tx, req_at_dst), split by what the transmitters can spare (R16)."""
+    partitions = board.counts.shape[1]
+    edges = play.slots.shape[1]
+    for label in range(partitions):
+        need = board.need[receiver, label]
+        whole = 0.0
+        for edge in range(edges):
+            play.request[receiver, edge, label] = 0.0
+            slot = play.slots[receiver, edge]
+            if need > 0.0 and slot >= 0 and board.trust[receiver, slot, label]:
+                whole += board.surplus[board.candidates[receiver, slot], label]
+        if whole <= 0.0:
+            continue
+        for edge in range(edges):
+            slot = play.slots[receiver, edge]
+            if slot >= 0 and board.trust[receiver, slot, label]:
+                asked = need * board.surplus[board.candidates[receiver, slot], label] / whole
+                if terms.rule == OVER_ASK:  # R1
+                    asked /= max(1.0 - board.drop[receiver, slot], 1e-12)
+                play.request[receiver, edge, label] = asked
+
+
+@njit(cache=True, inline="always")
+def _touch(play: Any, size: Any, device: Any) -> Any:
+    if play.touched[device] != play.clock[0]:
+        play.touched[device] = play.clock[0]
+        play.queue[size] = device
+        return size + 1
+    return size
+
+
+@njit(cache=True)
+def _serve(board: Any, play: Any, transmitter: Any, size: Any) -> Any:
+    """Sum a transmitter's demand anew and queue everyone whose allocation changes. Returns the queue's new size."""
+    partitions = board.counts.shape[1]
+    edges = play.slots.shape[1]
+    changed = np.zeros(partitions, np.bool_)
+    any_changed = any_given = False
+    for label in range(partitions):
+        demand = 0.0
+        if board.surplus[transmitter, label] > 0.0:
+            request = play.first[transmitter]
+            while request >= 0:
+                demand += play.request[request // edges, request % edges, label]
+                request = play.following[request]
+        surplus = board.surplus[transmitter, label]
+        if min(demand, surplus) != min(play.demand[transmitter, label], surplus):
+            any_given = True
+        play.demand[transmitter, label] = demand
+        share = 1.0 if demand <= surplus else surplus / demand
+        if share != play.share[transmitter, label]:
+            play.share[transmitter, label] = share
+            changed[label] = True
+            any_changed = True
+    if any_given:
+        size = _touch(play, size, transmitter)
+    if any_changed:
+        request = play.first[transmitter]
+        while request >= 0:
+            requester = request // edges
+            for label in range(partitions):
+                if changed[label] and play.request[requester, request % edges, label] > 0.0:
+                    size = _touch(play, size, requester)
+                    break
+            request = play.following[request]
+    return size
+
+
+@njit(cache=True)
+def _unlink(play: Any, transmitter: Any, request: Any) -> None:
+    before, behind = play.previous[request], play.following[request]
+    if before >= 0:
+        play.following[before] = behind
+    else:
+        play.first[transmitter] = behind
+    if behind >= 0:
+        play.previous[behind] = before
+
+
+@njit(cache=True)
+def _link(play: Any, transmitter: Any, request: Any) -> None:
+    behind = play.first[transmitter]
+    play.first[transmitter] = request
+    play.previous[request] = -1
+    play.following[request] = behind
+    if behind >= 0:
+        play.previous[behind] = request
+
+
+@njit(cache=True)
+def set_link(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: Any) -> Any:
+    """Put `slot` (or NO_LINK) in place of a receiver's link.
+
+    Returns how much N times the objective changed, how many devices other than the receiver and its transmitters had
+    their allocation changed, and how many devices changed what they take from outside their cluster.
+    """
+    edges = play.slots.shape[1]
+    old = play.slots[receiver, edge]
+    if old == slot:
+        return 0.0, 0, 0
+    play.clock[0] += 1
+    request = receiver * edges + edge
+    left = -1 if old < 0 else board.candidates[receiver, old]
+    joined = -1 if slot < 0 else board.candidates[receiver, slot]
+    if left >= 0:
+        _unlink(play, left, request)
+    play.slots[receiver, edge] = slot
+    if joined >= 0:
+        _link(play, joined, request)
+    _fill_requests(board, terms, play, receiver)
+    size = _touch(play, 0, receiver)
+    if left >= 0:
+        size = _serve(board, play, left, size)
+    for other in range(edges):  # with several links, the split of the receiver's need changes at all of them
+        if play.slots[receiver, other] >= 0:
+            size = _serve(board, play, board.candidates[receiver, play.slots[receiver, other]], size)
+    change = 0.0
+    others = crossing = 0
+    for index in range(size):
+        device = play.queue[index]
+        if device != receiver and device != left and device != joined:
+            others += 1
+        local, outside = _reward(board, terms, play, device)
+        change += (1.0 + terms.gamma) * (local - play.local[device])
+        play.local[device] = local
+        if outside != play.outside[device]:
+            crossing += 1
+            cluster = board.cluster[device]
+            weight = terms.gamma * terms.budget * board.members[cluster]
+            earned = budget_term(terms, board.budget[cluster], play.used[cluster])
+            play.used[cluster] += outside - play.outside[device]
+            change += weight * (budget_term(terms, board.budget[cluster], play.used[cluster]) - earned)
+            play.outside[device] = outside
+    return change, others, crossing
+
+
+@njit(cache=True)
+def taken(play: Any, receiver: Any, edge: Any, slot: Any) -> Any:
+    """Whether another link of the receiver already uses this slot."""
+    for other in range(play.slots.shape[1]):
+        if other != edge and play.slots[receiver, other] == slot:
+            return True
+    return False

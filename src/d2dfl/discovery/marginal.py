@@ -1,0 +1,300 @@
+"""Our learner (R6): log-linear learning on marginal contributions, with lazy, optimistic quotes.
+
+A device revises one link at a time. It withdraws the link, asks transmitters what its joining would be worth to the
+whole network, and joins one by the Gumbel-max rule, which is exactly log-linear learning:
+
+    slot = argmax over s of  J(s) - J(no link) + temperature * Gumbel noise
+
+J(s) - J(no link) is the device's marginal contribution: its own gain, the transmitter's, and what the transmitter's
+other requesters lose. The game is therefore an exact potential game with the network's objective as its potential,
+and log-linear learning concentrates on the best graphs as the temperature falls.
+
+Few messages are needed because a device knows, from one introduction per link, what it would gain from a transmitter
+that nobody else asks. That is an optimistic estimate. The device asks in the order of estimate plus noise and stops as
+soon as the best answer beats the next estimate; 1 to 3 quotes are enough where a full softmax needs one per candidate.
+
+The budget is spent in cycles. Each cools down to temperature 0 and ends where no device can improve alone. The
+devices add up their rewards along a tree (two messages each), and everybody keeps the links of the best cycle.
+PAPER.md lists which numbers cross which link.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from d2dfl.discovery.game import NO_LINK, Board, Play, load, set_link, start, taken, total
+from d2dfl.discovery.reward import OVER_ASK, Terms, diversity_score, meets
+from d2dfl.discovery.task import Found, Task
+from d2dfl.rng import device_keys, uniform
+
+HOPELESS = -1e300
+SLIGHT = 1e-10  # improvements below this are rounding
+FINISH = 40.0  # messages per device kept for the end of a cycle, at temperature 0
+INTRODUCTIONS = 0.5  # share of the budget that introductions may cost
+
+
+class Mind(NamedTuple):
+    """What the devices remember between revisions."""
+
+    known: NDArray[np.bool_]  # [receiver, slot] introduced at the start
+    bonus: NDArray[np.float32]  # [receiver, slot] what the transmitter itself gained, by its last quote
+    draws: NDArray[np.int64]  # [device] random numbers used
+    messages: NDArray[np.float64]  # [1] sent so far
+    counts: NDArray[np.float64]  # [1] counts inside them
+    reals: NDArray[np.float64]  # [1] real numbers inside them
+    quiet: NDArray[np.int64]  # [1] revisions in a row that changed nothing
+    quotes: NDArray[np.int64]  # [1]
+    revisions: NDArray[np.int64]  # [1]
+
+
+@njit(cache=True)
+def own_gain(board: Any, terms: Any, play: Any, receiver: Any, slot: Any) -> Any:
+    """What the receiver itself would gain from a transmitter that nobody else asks; HOPELESS if nothing would move.
+
+    Needs no message: trusted surplus was told at the introduction, everything else is the receiver's own.
+    """
+    partitions = board.counts.shape[1]
+    transmitter = board.candidates[receiver, slot]
+    arrives = 1.0 - board.drop[receiver, slot]
+    after = np.empty(partitions)
+    whole = cost = 0.0
+    met = 0
+    for label in range(partitions):
+        held = board.counts[receiver, label] - min(play.demand[receiver, label], board.surplus[receiver, label])
+        need = board.need[receiver, label]
+        sent = 0.0
+        for edge in range(play.slots.shape[1]):
+            other = play.slots[receiver, edge]
+            if other >= 0:
+                amount = play.request[receiver, edge, label] * play.share[board.candidates[receiver, other], label]
+                sent += amount
+                held += amount * (1.0 - board.drop[receiver, other])
+                need -= amount * (1.0 - board.drop[receiver, other])
+        asked = 0.0
+        if need > 0.0 and board.trust[receiver, slot, label]:
+            asked = need / max(arrives, 1e-12) if terms.rule == OVER_ASK else need
+            asked = min(asked, board.surplus[transmitter, label])
+        whole += asked
+        after[label] = held + asked * arrives
+        if terms.gate > 0:
+            start = board.counts[receiver, label] - min(play.demand[receiver, label], board.surplus[receiver, label])
+            if meets(terms, after[label], start + sent + asked, board.threshold[receiver, label]):
+                met += 1
+    if whole <= 0.0:
+        return HOPELESS
+    for edge in range(play.slots.shape[1]):
+        other = play.slots[receiver, edge]
+        if other >= 0:
+            cost += board.drop[receiver, other]
+    score = diversity_score(terms, board.counts[receiver], after, met, board.before[receiver], board.population)
+    local = terms.diversity * score - terms.reliability * (cost + board.drop[receiver, slot])
+    return (1.0 + terms.gamma) * (local - play.local[receiver])
+
+
+@njit(cache=True, inline="always")
+def _gumbel(mind: Any, key: Any, device: Any, temperature: Any) -> Any:
+    if temperature <= 0.0:
+        return 0.0
+    draw = uniform(key, mind.draws[device])
+    mind.draws[device] += 1
+    return -temperature * np.log(-np.log(draw + 1e-300) + 1e-300)
+
+
+@njit(cache=True)
+def _links(play: Any, receiver: Any) -> Any:
+    number = 0
+    for edge in range(play.slots.shape[1]):
+        if play.slots[receiver, edge] >= 0:
+            number += 1
+    return number
+
+
+@njit(cache=True)
+def _say(mind: Any, messages: Any, counts: Any, reals: Any) -> None:
+    mind.messages[0] += messages
+    mind.counts[0] += counts
+    mind.reals[0] += reals
+
+
+@njit(cache=True)
+def _move(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any, slot: Any) -> None:
+    """Put a link in force: Q to the transmitters concerned, new U to whom it changes, d' to the cluster."""
+    partitions = board.counts.shape[1]
+    old = play.slots[receiver, edge]
+    if old == slot:
+        return
+    _, others, crossing = set_link(board, terms, play, receiver, edge, slot)
+    contacts = _links(play, receiver) + (1 if old >= 0 else 0)
+    _say(mind, contacts + others, (contacts + others) * partitions, 0)
+    if terms.budget != 0.0 and terms.gamma != 0.0:
+        _say(mind, crossing, 0, crossing)
+
+
+@njit(cache=True)
+def _quote(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any, slot: Any) -> Any:
+    """Ask a transmitter what joining would be worth to the network: Q there, U and two numbers back; between them the
+    transmitter asks each other requester whose share would change: U there, three numbers back."""
+    partitions = board.counts.shape[1]
+    transmitter = board.candidates[receiver, slot]
+    before = play.local[transmitter]
+    worth, others, _ = set_link(board, terms, play, receiver, edge, slot)
+    contacts = _links(play, receiver)
+    mind.bonus[receiver, slot] = (1.0 + terms.gamma) * (play.local[transmitter] - before)
+    set_link(board, terms, play, receiver, edge, NO_LINK)
+    _say(mind, 2 * contacts + 2 * others, (2 * contacts + others) * partitions, 2 * contacts + 3 * others)
+    mind.quotes[0] += 1
+    return worth
+
+
+@njit(cache=True)
+def revise(board: Any, terms: Any, play: Any, mind: Any, key: Any, receiver: Any, edge: Any, temperature: Any, no_link: Any) -> Any:
+    """One device reconsiders one of its links. Returns whether it changed."""
+    slots = board.candidates.shape[1]
+    old = play.slots[receiver, edge]
+    mind.revisions[0] += 1
+    _move(board, terms, play, mind, receiver, edge, NO_LINK)
+    best = NO_LINK
+    best_worth = _gumbel(mind, key, receiver, temperature) if no_link else HOPELESS
+    estimate = np.full(slots, HOPELESS)
+    noise = np.zeros(slots)
+    for slot in range(slots):
+        if mind.known[receiver, slot] and not taken(play, receiver, edge, slot):
+            gain = own_gain(board, terms, play, receiver, slot)
+            if gain > HOPELESS:
+                noise[slot] = _gumbel(mind, key, receiver, temperature)
+                estimate[slot] = gain + mind.bonus[receiver, slot] + noise[slot]
+    while True:
+        top = -1
+        for slot in range(slots):
+            if estimate[slot] > HOPELESS and (top < 0 or estimate[slot] > estimate[top]):
+                top = slot
+        if top < 0 or estimate[top] <= best_worth + SLIGHT:
+            break
+        estimate[top] = HOPELESS
+        worth = _quote(board, terms, play, mind, receiver, edge, top) + noise[top]
+        # Of equals a device keeps the link that it has, or it would never come to rest.
+        if worth > best_worth + SLIGHT or (top == old and worth > best_worth - SLIGHT):
+            best, best_worth = top, worth
+    _move(board, terms, play, mind, receiver, edge, best)
+    return best != old
+
+
+@njit(cache=True)
+def run_cycle(board: Any, terms: Any, play: Any, mind: Any, keys: Any, begin: Any, end: Any, stop: Any, hot: Any, first: Any, no_link: Any) -> Any:
+    """Revisions in turn from device `first` on, until `stop` messages are spent or nobody moves at temperature 0.
+
+    The temperature falls linearly from `hot`, at `begin` messages, to 0 a little before `end`. Returns the next device.
+    """
+    devices, edges = play.slots.shape
+    cold = max(begin + 0.5 * (end - begin), end - FINISH * devices)
+    receiver = first
+    while mind.messages[0] < stop and mind.quiet[0] < devices:
+        temperature = hot * max(0.0, (cold - mind.messages[0]) / max(cold - begin, 1.0))
+        changed = False
+        before = mind.messages[0]
+        for edge in range(edges):
+            if revise(board, terms, play, mind, keys[receiver], receiver, edge, temperature, no_link):
+                changed = True
+        if temperature <= 0.0 and not changed:
+            mind.quiet[0] += 1
+        elif mind.messages[0] == before:
+            mind.quiet[0] += 1  # nobody to ask: no message will ever be spent here
+        else:
+            mind.quiet[0] = 0
+        receiver = (receiver + 1) % devices
+    return receiver
+
+
+@njit(cache=True)
+def temperature_unit(board: Any, terms: Any, play: Any, mind: Any) -> Any:
+    """Mean over the devices of the best gain that each could have alone: what temperatures are measured in."""
+    devices, slots = board.candidates.shape
+    unit = 0.0
+    for receiver in range(devices):
+        best = 0.0
+        for slot in range(slots):
+            if mind.known[receiver, slot]:
+                best = max(best, own_gain(board, terms, play, receiver, slot))
+        unit += best / devices
+    return unit
+
+
+def introduce(board: Board, budget: float) -> Mind:
+    """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with.
+
+    Where introductions would cost over half of the budget, receivers take them from their most reliable links only.
+    """
+    devices, slots = board.candidates.shape
+    partitions = board.counts.shape[1]
+    known = board.candidates >= 0
+    affordable = max(1, int(INTRODUCTIONS * budget))
+    if affordable < slots:
+        loss = np.where(known, board.drop, np.inf)
+        kept = np.argpartition(loss, affordable - 1, axis=1)[:, :affordable]
+        chosen = np.zeros_like(known)
+        np.put_along_axis(chosen, kept, True, axis=1)
+        known &= chosen
+    introductions = float(known.sum())
+    # Two more messages a device add up the population's counts and the temperature unit along a tree.
+    return Mind(
+        known=known,
+        bonus=np.zeros(known.shape, dtype=np.float32),
+        draws=np.zeros(devices, dtype=np.int64),
+        messages=np.array([introductions + 2.0 * devices]),
+        counts=np.array([(introductions + 2.0 * devices) * partitions]),
+        reals=np.array([2.0 * devices]),
+        quiet=np.zeros(1, dtype=np.int64),
+        quotes=np.zeros(1, dtype=np.int64),
+        revisions=np.zeros(1, dtype=np.int64),
+    )
+
+
+def find(task: Task) -> Found:
+    """Spend the message budget in cycles and keep the best graph."""
+    config, no_link = task.config.marginal, task.config.discovery.no_link
+    board, terms = task.board(), task.terms
+    devices = task.network.devices
+    keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
+    mind = introduce(board, config.messages)
+    play = start(board, terms, task.edges)
+    hot = config.temperature * float(temperature_unit(board, terms, play, mind))
+    limit = float(config.messages) * devices
+    cycles = max(1, round(config.messages / config.cycle))
+    best, best_total = play.slots.copy(), -np.inf
+    for cycle in range(cycles):
+        begin = float(mind.messages[0])
+        end = begin + (limit - begin) / (cycles - cycle)
+        _cycle(task, board, terms, play, mind, keys, begin, end, hot, no_link)
+        value = float(total(board, terms, play))
+        if cycles > 1:
+            _say(mind, 2.0 * devices, 0, 2.0 * devices)
+        if value > best_total + SLIGHT:
+            best, best_total = play.slots.copy(), value
+        else:
+            play = load(board, terms, best)
+        if mind.messages[0] + 5.0 * devices > limit:
+            break
+    return _found(task, best, mind)
+
+
+def _cycle(task: Task, board: Board, terms: Terms, play: Play, mind: Mind, keys: NDArray[np.uint64], begin: float, end: float, hot: float, no_link: bool) -> None:
+    """One cycle, interrupted now and then to show progress."""
+    mind.quiet[0] = 0
+    device, devices = 0, task.network.devices
+    limit = float(task.config.marginal.messages) * devices
+    stride = max((end - begin) / 20, 1.0)
+    while mind.messages[0] < end and mind.quiet[0] < devices:
+        stop = min(float(mind.messages[0]) + stride, end)
+        device = run_cycle(board, terms, play, mind, keys, begin, end, stop, hot, device, no_link)
+        task.progress(min(float(mind.messages[0]) / limit, 1.0))
+
+
+def _found(task: Task, slots: NDArray[np.int32], mind: Mind) -> Found:
+    discovery = task.config.discovery
+    bits = float(mind.counts[0]) * discovery.count_bits + float(mind.reals[0]) * discovery.real_bits
+    return Found(slots, float(mind.messages[0]), bits, int(mind.revisions[0]))
+
+
+__all__ = ["find"]

@@ -1,0 +1,300 @@
+"""The paper's learner: a table per device, softmax over mean rewards, synchronous rounds (Section IV, R2 to R5, R12 to R15).
+
+R15: there is no bootstrapping and, with one state, no state: each agent is a bandit that averages what it saw.
+
+A softmax row is never summed as a whole. Each device keeps exp weights in blocks of about sqrt(A) actions and the sum
+of each block; a step changes one weight, re-adds one block, and samples by walking over the blocks, then inside one.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from d2dfl.config import QlearningConfig
+from d2dfl.discovery.game import Board
+from d2dfl.discovery.reward import Terms
+from d2dfl.discovery.rounds import Round, play_round, round_of
+from d2dfl.discovery.task import Found, Task
+from d2dfl.rng import device_keys, uniform
+
+STAGES = 32  # an annealed temperature falls in so many steps: each one recomputes all weights
+CHUNK = 100  # rounds between two looks at the progress bar
+OPTIMISTIC = 1.0
+ONCE, ZERO, HOPEFUL = range(3)
+MESSAGES_PER_STEP = 4  # V, Q, U, and one broadcast of (r, datapoints from outside)
+
+
+class Tables(NamedTuple):
+    """All devices' policies."""
+
+    weight: NDArray[np.float64]  # [device, action] exp(value / temperature)
+    block: NDArray[np.float64]  # [device, block] sums of weights
+    total: NDArray[np.float64]  # [device, action] psi^R: rewards in the action's buffer, summed
+    count: NDArray[np.int32]  # [device, action] psi^C: rewards in the action's buffer
+    tries: NDArray[np.int32]  # [device] actions tried in the opening round, R13
+    offset: NDArray[np.int64]  # [device] where the opening round starts
+    buffer: NDArray[np.float64]  # [device, H] Omega: the device's last rewards
+    buffer_total: NDArray[np.float64]  # [device]
+    log: NDArray[np.float64]  # [device, step] rewards, linked per action: each action's own ring of H
+    log_next: NDArray[np.int32]  # [device, step]
+    oldest: NDArray[np.int32]  # [device, action] step of the oldest reward in the action's ring
+    newest: NDArray[np.int32]  # [device, action]
+
+
+class Rules(NamedTuple):
+    """QlearningConfig as numbers, for compiled code."""
+
+    horizon: int
+    reduction: float
+    multiply: bool
+    literal: bool
+    untried: int
+
+
+def rules_of(config: QlearningConfig) -> Rules:
+    return Rules(
+        horizon=config.buffer,
+        reduction=config.reduction,
+        multiply=config.reduction_rule == "multiply",
+        literal=config.update == "literal",
+        untried=("once", "zero", "optimistic").index(config.untried),
+    )
+
+
+def tables_of(board: Board, config: QlearningConfig, keys: NDArray[np.uint64], no_link: bool) -> Tables:
+    """Policies before the first step. With `no_link`, the last action is to have no link."""
+    devices, slots = board.candidates.shape
+    actions = slots + int(no_link)
+    width = max(1, round(actions**0.5))
+    blocks = -(-actions // width)
+    steps = config.steps if config.steps > config.buffer else 0  # a ring that never fills needs no log
+    tables = Tables(
+        weight=np.zeros((devices, actions)),
+        block=np.zeros((devices, blocks)),
+        total=np.zeros((devices, actions)),
+        count=np.zeros((devices, actions), dtype=np.int32),
+        tries=np.zeros(devices, dtype=np.int32),
+        offset=(keys % np.uint64(actions)).astype(np.int64),
+        buffer=np.zeros((devices, min(config.buffer, config.steps))),
+        buffer_total=np.zeros(devices),
+        log=np.zeros((devices, steps)),
+        log_next=np.full((devices, steps), -1, dtype=np.int32),
+        oldest=np.full((devices, actions) if steps else (devices, 0), -1, dtype=np.int32),
+        newest=np.full((devices, actions) if steps else (devices, 0), -1, dtype=np.int32),
+    )
+    if config.untried == "optimistic":
+        tables.total[:] = OPTIMISTIC
+    return tables
+
+
+@njit(cache=True, inline="always")
+def allowed(board: Any, device: Any, action: Any) -> Any:
+    """Whether the action exists: a slot with a device behind it, or the no-link action past the slots."""
+    return action >= board.candidates.shape[1] or board.candidates[device, action] >= 0
+
+
+@njit(cache=True)
+def reweigh(board: Any, rules: Any, tables: Any, temperature: Any) -> None:
+    """All weights anew, after the temperature changed."""
+    devices, actions = tables.weight.shape
+    for device in range(devices):
+        for action in range(actions):
+            weight = 0.0
+            if allowed(board, device, action) and (tables.count[device, action] > 0 or rules.untried != ONCE):
+                mean = tables.total[device, action] / max(tables.count[device, action], 1)
+                weight = np.exp(mean / temperature)
+            tables.weight[device, action] = weight
+        for block in range(tables.block.shape[1]):
+            _add_block(tables, device, block)
+
+
+@njit(cache=True, inline="always")
+def _add_block(tables: Any, device: Any, block: Any) -> None:
+    actions = tables.weight.shape[1]
+    width = _width(tables)
+    total = 0.0
+    for action in range(block * width, min(block * width + width, actions)):
+        total += tables.weight[device, action]
+    tables.block[device, block] = total
+
+
+@njit(cache=True, inline="always")
+def _width(tables: Any) -> Any:
+    return -(-tables.weight.shape[1] // tables.block.shape[1])
+
+
+@njit(cache=True)
+def sample(tables: Any, device: Any, draw: Any) -> Any:
+    """An action with probability proportional to its weight (eq. prob_edge), or -1 if no action has any."""
+    blocks = tables.block.shape[1]
+    actions = tables.weight.shape[1]
+    total = 0.0
+    for block in range(blocks):
+        total += tables.block[device, block]
+    left = draw * total
+    chosen = -1
+    for block in range(blocks):
+        if tables.block[device, block] > 0.0:
+            chosen = block
+            if left < tables.block[device, block]:
+                break
+            left -= tables.block[device, block]
+    if chosen < 0:
+        return -1
+    width = _width(tables)
+    pick = -1
+    for action in range(chosen * width, min(chosen * width + width, actions)):
+        if tables.weight[device, action] > 0.0:
+            pick = action
+            if left < tables.weight[device, action]:
+                break
+            left -= tables.weight[device, action]
+    return pick
+
+
+@njit(cache=True)
+def choose(board: Any, rules: Any, tables: Any, device: Any, draw: Any) -> Any:
+    """The device's action: each one once from a random place on (R13), then by softmax."""
+    actions = tables.weight.shape[1]
+    if rules.untried == ONCE:
+        while tables.tries[device] < actions:
+            action = (tables.offset[device] + tables.tries[device]) % actions
+            tables.tries[device] += 1
+            if allowed(board, device, action):
+                return action
+    return sample(tables, device, draw)
+
+
+@njit(cache=True)
+def learn(rules: Any, tables: Any, device: Any, action: Any, step: Any, reward: Any, temperature: Any) -> None:
+    """Policy update (Section IV-E)."""
+    size = tables.buffer.shape[1]
+    filled = min(step, size)
+    # R14: while the buffer fills, its mean divides by what is in it, not by H.
+    if filled > 0 and reward < tables.buffer_total[device] / filled:
+        # R4: the literal product turns a bad negative reward into a nearly neutral one.
+        reward = (1.0 - rules.reduction) * reward if rules.multiply else reward - rules.reduction * abs(reward)
+    tables.buffer_total[device] += reward - (tables.buffer[device, step % size] if step >= size else 0.0)
+    tables.buffer[device, step % size] = reward
+    if rules.literal:  # R2: the mean of all actions' rewards goes into the chosen action's entry
+        tables.total[device, action] = tables.buffer_total[device]
+        tables.count[device, action] = min(step + 1, size)
+    else:
+        _remember(rules, tables, device, action, step, reward)
+    mean = tables.total[device, action] / tables.count[device, action]
+    tables.weight[device, action] = np.exp(mean / temperature)
+    _add_block(tables, device, action // _width(tables))
+
+
+@njit(cache=True, inline="always")
+def _remember(rules: Any, tables: Any, device: Any, action: Any, step: Any, reward: Any) -> None:
+    """R2: a ring of the last H rewards for each action, as a linked list through the device's log."""
+    if tables.count[device, action] == 0:
+        tables.total[device, action] = 0.0  # drop the optimistic start
+    tables.total[device, action] += reward
+    if tables.log.shape[1] == 0:
+        tables.count[device, action] += 1
+        return
+    tables.log[device, step] = reward
+    if tables.count[device, action] == 0:
+        tables.oldest[device, action] = step
+    else:
+        tables.log_next[device, tables.newest[device, action]] = step
+    tables.newest[device, action] = step
+    if tables.count[device, action] < rules.horizon:
+        tables.count[device, action] += 1
+    else:
+        first = tables.oldest[device, action]
+        tables.total[device, action] -= tables.log[device, first]
+        tables.oldest[device, action] = tables.log_next[device, first]
+
+
+@njit(cache=True)
+def train(board: Any, terms: Any, rules: Any, tables: Any, work: Any, keys: Any, first: Any, last: Any, temperature: Any) -> None:
+    """Rounds first to last - 1 at one temperature."""
+    devices, slots = board.candidates.shape
+    chosen = np.empty(devices, np.int64)
+    for step in range(first, last):
+        for device in range(devices):
+            action = choose(board, rules, tables, device, uniform(keys[device], step))
+            chosen[device] = action
+            if 0 <= action < slots:
+                work.slot[device] = action
+                work.drop[device] = board.drop[device, action]
+            else:
+                work.slot[device] = -1
+        play_round(board, terms, work)
+        for device in range(devices):
+            if chosen[device] >= 0:
+                learn(rules, tables, device, chosen[device], step, work.reward[device], temperature)
+
+
+@njit(cache=True)
+def greedy_actions(board: Any, tables: Any) -> Any:
+    """The action with the best mean reward for each device, the first of equals; -1 for no link."""
+    devices, slots = board.candidates.shape
+    result = np.full(devices, -1, np.int32)
+    for device in range(devices):
+        best = -np.inf
+        for action in range(tables.weight.shape[1]):
+            if tables.count[device, action] == 0:
+                continue
+            mean = tables.total[device, action] / tables.count[device, action]
+            if mean > best:
+                best = mean
+                result[device] = action if action < slots else -1
+    return result
+
+
+def temperatures(config: QlearningConfig) -> list[tuple[int, int, float]]:
+    """(first step, last step, temperature): geometric from start to end in equal stages (R3)."""
+    stages = 1 if config.temperature == config.temperature_end else min(STAGES, config.steps)
+    bounds = [config.steps * stage // stages for stage in range(stages + 1)]
+    ratio = config.temperature_end / config.temperature
+    return [
+        (bounds[stage], bounds[stage + 1], config.temperature * ratio ** (stage / max(stages - 1, 1)))
+        for stage in range(stages)
+    ]
+
+
+def find(task: Task) -> Found:
+    """Train every device's policy, then read the graph off the policies."""
+    config = task.config.qlearning
+    if task.config.channel.dynamic:
+        from d2dfl.discovery.dynamic import find_dynamic
+
+        return find_dynamic(task)
+    board, terms, rules = task.board(), task.terms, rules_of(config)
+    keys = device_keys(task.seed, "qlearning", task.stage, devices=task.network.devices)
+    tables = tables_of(board, config, keys, task.config.discovery.no_link)
+    work = round_of(board)
+    for first, last, temperature in temperatures(config):
+        reweigh(board, rules, tables, temperature)
+        for begin in range(first, last, CHUNK):
+            train(board, terms, rules, tables, work, keys, begin, min(begin + CHUNK, last), temperature)
+            task.progress(min(begin + CHUNK, last) / config.steps)
+    slots = read_off(board, tables, config, keys)
+    messages, bits = cost(task, config.steps)
+    return Found(slots[:, None], messages, bits, config.steps)
+
+
+def read_off(board: Board, tables: Tables, config: QlearningConfig, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
+    """R3: the best action of each device, or one sampled from its softmax as it stands."""
+    if config.final == "argmax":
+        return np.asarray(greedy_actions(board, tables))
+    slots = board.candidates.shape[1]
+    draws = [sample(tables, device, uniform(key, config.steps)) for device, key in enumerate(keys)]
+    return np.array([action if action < slots else -1 for action in draws], dtype=np.int32)
+
+
+def cost(task: Task, steps: int) -> tuple[float, float]:
+    """Messages and bits of synchronous rounds: V, Q and U of L counts each, and one broadcast of two numbers."""
+    network, discovery = task.network, task.config.discovery
+    rounds = float(network.devices) * steps
+    bits = 3 * discovery.count_bits * network.partitions + 2 * discovery.real_bits
+    return rounds * MESSAGES_PER_STEP, rounds * bits
+
+
+__all__ = ["Found", "Round", "Rules", "Tables", "Terms", "find"]

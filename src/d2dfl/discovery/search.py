@@ -1,0 +1,71 @@
+"""Compiled local search over whole graphs: annealing, then best responses until no single link can improve.
+
+Used by the reference optimum, which sees everything; no device could run this on its own.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from d2dfl.discovery.game import NO_LINK, set_link, taken, total
+from d2dfl.rng import uniform
+
+
+@njit(cache=True)
+def random_slot(board: Any, receiver: Any, draw: Any, no_link: Any) -> Any:
+    """A random candidate slot of the receiver, or NO_LINK where that is allowed or there is no other."""
+    slots = board.candidates.shape[1]
+    pick = int(draw * (slots + 1)) if no_link else int(draw * slots)
+    return pick if pick < slots and board.candidates[receiver, pick] >= 0 else NO_LINK
+
+
+@njit(cache=True)
+def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, cold: Any, no_link: Any) -> None:
+    """Metropolis sweeps over all links, the temperature falling geometrically from hot to cold."""
+    devices, edges = play.slots.shape
+    draw = 0
+    for sweep in range(sweeps):
+        temperature = hot * (cold / hot) ** (sweep / max(sweeps - 1, 1))
+        for _ in range(devices * edges):
+            receiver = int(uniform(key, draw) * devices)
+            edge = int(uniform(key, draw + 1) * edges)
+            slot = random_slot(board, receiver, uniform(key, draw + 2), no_link)
+            chance = uniform(key, draw + 3)
+            draw += 4
+            old = play.slots[receiver, edge]
+            if slot == old or (slot >= 0 and taken(play, receiver, edge, slot)) or (slot < 0 and not no_link and old >= 0):
+                continue
+            change, _, _ = set_link(board, terms, play, receiver, edge, slot)
+            if change < 0.0 and chance >= np.exp(change / temperature):
+                set_link(board, terms, play, receiver, edge, old)
+
+
+@njit(cache=True)
+def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, no_link: Any) -> Any:
+    """Give one link its best slot, the others standing. Returns the improvement."""
+    old = play.slots[receiver, edge]
+    best, best_change, change = old, 1e-10, 0.0
+    for slot in range(-1 if no_link else 0, board.candidates.shape[1]):
+        if slot >= 0 and (board.candidates[receiver, slot] < 0 or taken(play, receiver, edge, slot)):
+            continue
+        step, _, _ = set_link(board, terms, play, receiver, edge, slot)
+        change += step
+        if change > best_change:
+            best, best_change = slot, change
+    set_link(board, terms, play, receiver, edge, best)
+    return best_change if best != old else 0.0
+
+
+@njit(cache=True)
+def descend(board: Any, terms: Any, play: Any, no_link: Any) -> Any:
+    """Best responses in turn until none improves. Returns N times the objective."""
+    devices, edges = play.slots.shape
+    improved = True
+    while improved:
+        improved = False
+        for receiver in range(devices):
+            for edge in range(edges):
+                if best_response(board, terms, play, receiver, edge, no_link) > 0.0:
+                    improved = True
+    return total(board, terms, play)

@@ -1,0 +1,57 @@
+"""What a method gets and what it gives back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.config import Config
+from d2dfl.discovery.game import Board, board_of
+from d2dfl.discovery.reward import OVER_ASK, Terms
+from d2dfl.network import Network
+
+Progress = Callable[[float], None]  # called with the share of the work that is done
+
+
+def silent(_: float) -> None:
+    """No progress bar."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One discovery, or one stage of the paper's greedy sequence (R16)."""
+
+    network: Network
+    config: Config
+    seed: int
+    edges: int = 1  # links to find per device
+    stage: int = 0
+    spent: NDArray[np.float64] | None = None  # [cluster] budget used by earlier stages
+    population: NDArray[np.float64] | None = None  # [partition] of the first stage
+    progress: Progress = field(default=silent, compare=False)
+
+    @property
+    def terms(self) -> Terms:
+        return Terms.of(self.config.reward)
+
+    @property
+    def over_ask(self) -> bool:
+        return self.terms.rule == OVER_ASK
+
+    def board(self) -> Board:
+        """The network laid out for compiled code."""
+        return board_of(self.network, self.terms, self.spent, self.population)
+
+
+class Found(NamedTuple):
+    """What a method found, and what it spent to find it."""
+
+    slots: NDArray[np.int32]  # [receiver, edge] candidate slot, -1 for no link
+    messages: float = 0.0
+    message_bits: float = 0.0
+    steps: int = 0
+    upper_bound: float | None = None  # of the objective, where the method proves one
+    proven: bool = False  # whether this is the optimum
+    network: Network | None = None  # the network at the moment of the exchange, where the channel moved on

@@ -1,0 +1,15 @@
+"""Errors that a user can act on."""
+
+
+class UserError(ValueError):
+    """Bad input: one sentence that names the thing and says what would be right.
+
+    The command line prints the sentence and ends with exit code 2.
+    """
+
+
+class MissingExtraError(UserError):
+    """A feature needs a package that is not installed."""
+
+    def __init__(self, feature: str, package: str, extra: str) -> None:
+        super().__init__(f"{feature} needs the package {package}: install it with pip install 'd2dfl[{extra}]'")

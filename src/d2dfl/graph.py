@@ -1,0 +1,90 @@
+"""The Graph record: who receives from whom, and how much of what. Exports to NetworkX, GraphML and JSON."""
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.network import Network
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Chosen links per receiver. Unused places hold -1 and zeros; a link over which nothing moves is no link."""
+
+    slots: NDArray[np.int32]  # [receiver, edge] candidate slot
+    transmitter: NDArray[np.int32]  # [receiver, edge] device behind the slot
+    drop: NDArray[np.float64]  # [receiver, edge] probability that a packet is lost
+    allocated: NDArray[np.float64]  # [receiver, edge, partition] datapoints sent
+
+    @property
+    def devices(self) -> int:
+        return int(self.slots.shape[0])
+
+    @property
+    def links(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """(receiver, edge) of every link, by receiver."""
+        receiver, edge = np.nonzero(self.transmitter >= 0)
+        return receiver, edge
+
+    @property
+    def edges(self) -> list[tuple[int, int]]:
+        """(transmitter, receiver) of every link."""
+        receiver, edge = self.links
+        return list(zip(self.transmitter[receiver, edge].tolist(), receiver.tolist(), strict=True))
+
+    @property
+    def received(self) -> NDArray[np.float64]:
+        """[receiver, edge, partition] datapoints that are expected to arrive."""
+        return np.asarray(self.allocated * (1.0 - self.drop)[:, :, None])
+
+    def given(self) -> NDArray[np.float64]:
+        """[device, partition] datapoints that each device sends away."""
+        total = np.zeros((self.devices, self.allocated.shape[2]))
+        receiver, edge = self.links
+        np.add.at(total, self.transmitter[receiver, edge], self.allocated[receiver, edge])
+        return total
+
+    def counts_after(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Expected counts after the exchange (paper eq. final_diversity_vector)."""
+        return np.asarray(np.maximum(counts + self.received.sum(axis=1) - self.given(), 0.0))
+
+    def to_networkx(self, network: Network | None = None) -> "nx.DiGraph[int]":
+        """A directed graph, transmitter to receiver, with counts, positions and clusters where a network is given."""
+        result: nx.DiGraph[int] = nx.DiGraph()
+        for device in range(self.devices):
+            result.add_node(device, **({} if network is None else _node(network, device)))
+        for receiver, edge in zip(*self.links, strict=True):
+            amount = self.allocated[receiver, edge]
+            result.add_edge(
+                int(self.transmitter[receiver, edge]),
+                int(receiver),
+                drop=float(self.drop[receiver, edge]),
+                datapoints=float(amount.sum()),
+                allocated=" ".join(f"{value:g}" for value in amount),
+            )
+        return result
+
+    def to_graphml(self, network: Network | None = None) -> str:
+        """GraphML text, for Gephi, yEd, igraph and others."""
+        buffer = io.BytesIO()
+        nx.write_graphml(self.to_networkx(network), buffer)
+        return buffer.getvalue().decode()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain lists, for JSON."""
+        receiver, edge = self.links
+        return {"edges": [list(pair) for pair in self.edges], "allocated": self.allocated[receiver, edge].tolist()}
+
+
+def _node(network: Network, device: int) -> dict[str, Any]:
+    node: dict[str, Any] = {
+        "cluster": int(network.cluster[device]),
+        "counts": " ".join(f"{value:g}" for value in network.counts[device]),
+    }
+    if network.positions is not None:
+        node |= {"x_m": float(network.positions[device, 0]), "y_m": float(network.positions[device, 1])}
+    return node

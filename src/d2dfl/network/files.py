@@ -1,0 +1,115 @@
+"""Networks in files: .npz (NumPy, never pickled) and .json."""
+
+import io
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.config import ChannelConfig
+from d2dfl.errors import UserError
+from d2dfl.network.checks import KNOWN, REQUIRED
+from d2dfl.network.clusters import dense
+from d2dfl.network.network import Network
+
+DENSE_LIMIT = 1000  # beyond, files hold the slot layout: an N x N table would be mostly empty
+
+
+def load_network(path: Path, config: ChannelConfig | None = None) -> Network:
+    """Read a network of one's own; every array is checked."""
+    arrays = _read_npz(path) if path.suffix == ".npz" else _read_json(path) if path.suffix == ".json" else None
+    if arrays is None:
+        raise UserError(f"cannot tell the format of {str(path)!r}: give a file that ends in .npz or .json")
+    unknown = [name for name in arrays if name not in KNOWN]
+    if unknown:
+        raise UserError(f"{path} holds {unknown[0]!r}, which no network has: the arrays are {', '.join(KNOWN)}")
+    missing = [name for name in REQUIRED if name not in arrays]
+    if missing:
+        raise UserError(f"{path} has no {missing[0]}: a network needs {', '.join(REQUIRED)}, and drop or rss")
+    try:
+        return Network.from_arrays(**arrays, config=config)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def save_network(network: Network, path: Path) -> None:
+    """Write a network so that `load_network` gives it back. Up to 1,000 devices as plain tables, else in slots."""
+    arrays: dict[str, NDArray[Any]] = {"counts": network.counts, "threshold": network.threshold}
+    if network.devices <= DENSE_LIMIT:
+        arrays["trust"] = _dense_trust(network)
+        arrays["drop"] = dense(network.candidates, network.drop, missing=1.0)
+        np.fill_diagonal(arrays["drop"], 0.0)
+    else:
+        arrays |= {"candidates": network.candidates, "trust": network.trust.astype(np.uint8), "drop": network.drop}
+    arrays |= {"cluster": network.cluster, "budget": network.budget}
+    if network.positions is not None:
+        arrays["positions"] = network.positions
+    if path.suffix == ".npz":
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, **arrays)
+        write_whole(path, buffer.getvalue())
+    elif path.suffix == ".json":
+        write_whole(path, json.dumps({name: array.tolist() for name, array in arrays.items()}).encode())
+    else:
+        raise UserError(f"cannot tell the format of {str(path)!r}: name a file that ends in .npz or .json")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: what was there before stays until the new content is safe on the disk."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UserError(f"cannot write {str(path)!r}: {error.strerror}") from None
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """One array from an .npy file, never unpickled."""
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        raise UserError(f"cannot read {str(path)!r}: give an .npy file of numbers") from None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
+        raise UserError(f"{path} does not hold one array of numbers: write it with numpy.save")
+    return array
+
+
+def _dense_trust(network: Network) -> NDArray[np.uint8]:
+    devices, partitions = network.counts.shape
+    table = np.zeros((devices, devices, partitions), dtype=np.uint8)
+    receiver, slot = np.nonzero(network.candidates >= 0)
+    table[network.candidates[receiver, slot], receiver] = network.trust[receiver, slot]
+    return table
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except FileNotFoundError:
+        raise UserError(f"there is no file {str(path)!r}") from None
+    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
+        raise UserError(f"cannot read {str(path)!r}: it is not a readable .npz archive of plain arrays") from None
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"there is no file {str(path)!r}") from None
+    except (OSError, UnicodeDecodeError):
+        raise UserError(f"cannot read {str(path)!r}") from None
+    except (ValueError, RecursionError):
+        raise UserError(f"{path} is not JSON: give one object with the arrays by name") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path} is not a JSON object: give one object with the arrays by name")
+    return content

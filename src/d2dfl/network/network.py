@@ -1,0 +1,184 @@
+"""The Network record: everything a discovery knows, in the receiver x slot layout."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from d2dfl.config import ChannelConfig, Config
+from d2dfl.errors import UserError
+from d2dfl.network import channel, clusters, trust
+from d2dfl.rng import stream
+
+
+@dataclass(frozen=True)
+class Network:
+    """N devices, what they hold, whom they hear and who trusts them.
+
+    Slot s of receiver i is the device candidates[i, s]; -1 pads. A full mesh of 25 and a radio-range graph of 100,000
+    devices have the same layout, and a device can never be its own candidate.
+    """
+
+    candidates: NDArray[np.int32]  # [receiver, slot]
+    drop: NDArray[np.float64]  # [receiver, slot] probability that a packet is lost
+    trust: NDArray[np.bool_]  # [receiver, slot, partition] the slot's device lets the receiver have this partition
+    counts: NDArray[np.float64]  # [device, partition] datapoints held
+    threshold: NDArray[np.float64]  # [device, partition] datapoints a device wants to hold, and never gives away
+    cluster: NDArray[np.int32]  # [device] reliable cluster
+    budget: NDArray[np.float64]  # [cluster] datapoints the cluster may request from outside
+    positions: NDArray[np.float64] | None = None  # [device, 2] in metres
+    rss: NDArray[np.float64] | None = None  # [receiver, slot] mean received power
+
+    @property
+    def devices(self) -> int:
+        return int(self.counts.shape[0])
+
+    @property
+    def partitions(self) -> int:
+        return int(self.counts.shape[1])
+
+    @property
+    def slots(self) -> int:
+        return int(self.candidates.shape[1])
+
+    @property
+    def population(self) -> NDArray[np.float64]:
+        """Label distribution of all data together: what i.i.d. devices would hold. Zeros if there is no data."""
+        total = self.counts.sum(axis=0)
+        return np.asarray(total / max(total.sum(), 1.0) if total.sum() > 0 else total)
+
+    def with_drop(self, rss: NDArray[np.float64], config: ChannelConfig) -> Self:
+        """The same network at another moment of a changing channel."""
+        loss = channel.drop_probability(rss, config.rate, channel.noise_power(config))
+        return replace(self, rss=rss, drop=np.where(self.candidates >= 0, loss, 1.0))
+
+    @classmethod
+    def generate(cls, config: Config, seed: int = 0) -> Self:
+        """A random network by the configuration."""
+        settings = config.network
+        positions = channel.place(settings.devices, config.channel, seed)
+        candidates = channel.hear(positions, config.channel.slots)
+        rss = channel.received_power(positions, candidates, config.channel, seed)
+        drop = channel.drop_probability(rss, config.channel.rate, channel.noise_power(config.channel))
+        counts = label_skewed_counts(
+            settings.devices, settings.partitions, settings.labels_per_device, settings.samples_per_device, seed
+        )
+        cluster = clusters.reliable_clusters(candidates, drop, config.channel.reliability)
+        return cls(
+            candidates=candidates,
+            drop=drop,
+            trust=trust.make(settings.trust, candidates, settings.partitions, seed),
+            counts=counts,
+            threshold=thresholds(counts, settings.threshold),
+            cluster=cluster,
+            budget=default_budget(counts, cluster, config.channel.budget_share),
+            positions=positions,
+            rss=rss,
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        counts: ArrayLike,
+        threshold: ArrayLike,
+        trust: ArrayLike,
+        drop: ArrayLike | None = None,
+        rss: ArrayLike | None = None,
+        positions: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
+        budget: ArrayLike | None = None,
+        candidates: ArrayLike | None = None,
+        config: ChannelConfig | None = None,
+    ) -> Self:
+        """A network of one's own.
+
+        counts[N, L], threshold[N, L], trust[transmitter, receiver, L], and either drop[receiver, transmitter] or
+        rss[receiver, transmitter]. Clusters and budgets are computed where they are not given. With `candidates`
+        [N, slots], trust[receiver, slot, L] and drop or rss [receiver, slot] are in the slot layout instead.
+        A device hears another unless every packet from it is lost.
+        """
+        from d2dfl.network.checks import checked_arrays
+
+        config = config or ChannelConfig()
+        arrays = checked_arrays(counts, threshold, trust, drop, rss, positions, cluster, budget, candidates)
+        devices = len(arrays["counts"])
+        power, loss = arrays["rss"], arrays["drop"]
+        if loss is None:
+            loss = channel.drop_probability(power, config.rate, channel.noise_power(config))
+        if arrays["candidates"] is None:
+            slots, index = _compact(loss)
+            receivers = np.arange(devices)[:, None]
+            believed = np.swapaxes(arrays["trust"], 0, 1)[receivers, index] & (slots >= 0)[:, :, None]
+            loss, power = loss[receivers, index], None if power is None else power[receivers, index]
+        else:
+            slots = arrays["candidates"]
+            believed = arrays["trust"] & (slots >= 0)[:, :, None]
+        loss = np.where(slots >= 0, loss, 1.0)
+        group = arrays["cluster"]
+        if group is None:
+            group = clusters.reliable_clusters(slots, loss, config.reliability)
+        allowance = arrays["budget"]
+        if allowance is None:
+            allowance = default_budget(arrays["counts"], group, config.budget_share)
+        return cls(slots, loss, believed, arrays["counts"], arrays["threshold"], group, allowance, arrays["positions"], power)
+
+
+def _compact(loss: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Slots from a dense loss table: everyone else whose packets are not all lost. Also the index to gather with."""
+    heard = loss < 1.0
+    np.fill_diagonal(heard, False)
+    width = max(1, int(heard.sum(axis=1).max(initial=0)))
+    order = np.argsort(~heard, axis=1, kind="stable")[:, :width]
+    present = np.take_along_axis(heard, order, axis=1)
+    return np.where(present, order, -1).astype(np.int32), order
+
+
+def default_budget(counts: NDArray[np.float64], cluster: NDArray[np.int32], share: float) -> NDArray[np.float64]:
+    """R29: a share of the data that the cluster holds."""
+    return np.asarray(share * np.bincount(cluster, weights=counts.sum(axis=1)))
+
+
+def thresholds(counts: NDArray[np.float64], rule: str) -> NDArray[np.float64]:
+    """threshold[device, partition]: the same share of the device's data for each partition; "iid" is 1/L (R7)."""
+    try:
+        share = 1.0 / counts.shape[1] if rule == "iid" else float(rule)
+    except ValueError:
+        share = np.nan
+    if not 0 <= share <= 1:
+        raise UserError(f"network.threshold cannot be {rule!r}: give iid, or a share from 0 to 1 such as 0.05")
+    return np.repeat(counts.sum(axis=1, keepdims=True) * share, counts.shape[1], axis=1)
+
+
+def label_shares(labels: int) -> NDArray[np.float64]:
+    """Shares of a device's labels: 70 % for the first, the rest halved from label to label (3 labels: 70/20/10)."""
+    if labels == 1:
+        return np.ones(1)
+    tail = 0.5 ** np.arange(labels - 1)
+    return np.concatenate([[0.7], 0.3 * tail / tail.sum()])
+
+
+def whole_parts(total: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Split `total` into whole numbers near total * shares: floor, then largest remainder."""
+    exact = total * shares
+    parts = np.floor(exact + 1e-9).astype(np.int64)
+    for index in np.argsort(parts - exact, kind="stable")[: total - parts.sum()]:
+        parts[index] += 1
+    return parts
+
+
+def label_skewed_counts(devices: int, partitions: int, labels: int, samples: int, seed: int) -> NDArray[np.float64]:
+    """counts[device, partition]: every device holds exactly `labels` partitions, drawn at random (Appendix C)."""
+    if labels > partitions:
+        raise UserError(f"network.labels_per_device cannot be {labels}: there are only {partitions} partitions")
+    parts = whole_parts(samples, label_shares(labels))
+    order = stream(seed, "labels").random((devices, partitions)).argsort(axis=1)[:, :labels]
+    counts = np.zeros((devices, partitions))
+    np.put_along_axis(counts, order, np.broadcast_to(parts, (devices, labels)).astype(np.float64), axis=1)
+    return counts
+
+
+def arrays_of(network: Network) -> dict[str, NDArray[Any]]:
+    """The arrays that are present, by name."""
+    return {name: value for name, value in vars(network).items() if value is not None}
