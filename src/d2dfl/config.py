@@ -27,7 +27,12 @@ class Section:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            _check(self._label(field.name), getattr(self, field.name), _hint(type(self), field.name), field.metadata)
+            _check(
+                self._label(field.name),
+                getattr(self, field.name),
+                _hint(type(self), field.name),
+                field.metadata,
+            )
 
     @classmethod
     def _label(cls, name: str) -> str:
@@ -81,14 +86,18 @@ class NetworkConfig(Section):
     labels_per_device: int = option(3, "partitions that a device holds at the start", low=1)
     samples_per_device: int = option(1200, "datapoints that a device holds at the start", low=0)
     threshold: str = option("iid", "datapoints a partition should keep: a share of the device's data, or iid (1/L)")
-    trust: str = option("random:0.5", "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, full, none, or an .npy file")
+    trust: str = option(
+        "random:0.5", "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, full, none, or an .npy file"
+    )
 
 
 @dataclass(frozen=True)
 class ChannelConfig(Section):
     """Radio links: received power, probability of a lost packet, reliable clusters, budgets (R25, R26)."""
 
-    kind: Literal["path-loss", "gaussian", "physical", "harsh", "csv"] = option("path-loss", "where received power comes from")
+    kind: Literal["path-loss", "gaussian", "physical", "harsh", "csv"] = option(
+        "path-loss", "where received power comes from"
+    )
     slots: int = option(0, "candidates a receiver hears (nearest first); 0: all up to 1,000 devices, 64 beyond", low=0)
     rate: float = option(0.8, "transmission rate r in bit/s/Hz", low=0)
     noise_power: float = option(0.02, "noise power, in the unit of the received power", low=0)
@@ -98,8 +107,12 @@ class ChannelConfig(Section):
     exponent: float = option(2.0, "path-loss, physical: power falls with distance to this power", low=0)
     mean: float = option(0.3, "gaussian: mean received power")
     deviation: float = option(0.1, "gaussian: standard deviation of the received power", low=0)
-    shadowing_db: float = option(0.0, "path-loss, physical: standard deviation of log-normal shadowing, per link", low=0)
-    side_m: float = option(500.0, "side of the square in which devices stand, for 25 devices; area grows with devices", low=1e-6)
+    shadowing_db: float = option(
+        0.0, "path-loss, physical: standard deviation of log-normal shadowing, per link", low=0
+    )
+    side_m: float = option(
+        500.0, "side of the square in which devices stand, for 25 devices; area grows with devices", low=1e-6
+    )
     transmit_power_dbm: float = option(10.0, "physical: transmit power")
     frequency_hz: float = option(2.4e9, "physical: carrier frequency", low=1)
     bandwidth_hz: float = option(1e6, "physical: bandwidth", low=1)
@@ -115,10 +128,16 @@ class ChannelConfig(Section):
 class RewardConfig(Section):
     """The reward of a device and of the network (R1, R7 to R9)."""
 
-    kind: Literal["gain", "change"] = option("gain", "R7: distance to i.i.d. won (gain), or distance moved (change, literal)")
-    metric: Literal["total-variation", "wasserstein", "jensen-shannon"] = option("total-variation", "R8: distance between label distributions")
+    kind: Literal["gain", "change"] = option(
+        "gain", "R7: distance to i.i.d. won (gain), or distance moved (change, literal)"
+    )
+    metric: Literal["total-variation", "wasserstein", "jensen-shannon"] = option(
+        "total-variation", "R8: distance between label distributions"
+    )
     gate: int = option(0, "labels that must meet their threshold before diversity pays (L-hat); 0: no gate", low=0)
-    threshold_rule: Literal["over-ask", "tolerance", "before-loss", "strict"] = option("over-ask", "R1: how a threshold can be met over a lossy link")
+    threshold_rule: Literal["over-ask", "tolerance", "before-loss", "strict"] = option(
+        "over-ask", "R1: how a threshold can be met over a lossy link"
+    )
     tolerance: float = option(0.2, "R1 tolerance: a label counts from (1 - tolerance) of its threshold", low=0, high=1)
     diversity_weight: float = option(1.0, "alpha_1")
     reliability_weight: float = option(1.0, "alpha_2")
@@ -146,13 +165,19 @@ class QlearningConfig(Section):
     steps: int = option(5000, "training steps", low=1)
     buffer: int = option(256, "rewards remembered (H)", low=1)
     reduction: float = option(0.9, "delta: how much a reward below the average is reduced", low=0)
-    update: Literal["per-action", "literal"] = option("per-action", "R2: average per action, or one buffer for all actions")
-    reduction_rule: Literal["subtract", "multiply"] = option("subtract", "R4: R - delta*|R|, or the literal (1-delta)*R")
+    update: Literal["per-action", "literal"] = option(
+        "per-action", "R2: average per action, or one buffer for all actions"
+    )
+    reduction_rule: Literal["subtract", "multiply"] = option(
+        "subtract", "R4: R - delta*|R|, or the literal (1-delta)*R"
+    )
     temperature: float = option(0.2, "R3: softmax temperature at the start", low=1e-9)
     temperature_end: float = option(0.02, "R3: softmax temperature at the end", low=1e-9)
     untried: Literal["once", "zero", "optimistic"] = option("once", "R13: what an action that was never tried is worth")
     final: Literal["argmax", "sample"] = option("argmax", "R3: how the graph is read off the policies")
-    state: Literal["link", "vector"] = option("link", "R5, dynamic: a state is the link's own level, or the whole vector")
+    state: Literal["link", "vector"] = option(
+        "link", "R5, dynamic: a state is the link's own level, or the whole vector"
+    )
 
 
 @dataclass(frozen=True)
@@ -160,9 +185,13 @@ class MarginalConfig(Section):
     """Our learner (R6)."""
 
     messages: int = option(500, "message budget per device, everything counted", low=1)
-    cycle: int = option(600, "messages per device and cooling cycle; the best cycle's graph is kept", low=1)
-    temperature: float = option(0.5, "at the start of a cycle, in units of the mean gain a device could have alone", low=0)
-    dynamic: Literal["current", "expected"] = option("current", "dynamic channel: plan with the power at the exchange, or the expected loss")
+    cycle: int = option(300, "messages per device and cooling cycle; the best cycle's graph is kept", low=1)
+    temperature: float = option(
+        1.0, "at the start of a cycle, in mean gains a device could have alone per ln(choices)", low=0
+    )
+    dynamic: Literal["current", "expected"] = option(
+        "current", "dynamic channel: plan with the power at the exchange, or the expected loss"
+    )
 
 
 @dataclass(frozen=True)
@@ -188,9 +217,10 @@ class GcnConfig(Section):
 class OptimumConfig(Section):
     """The reference optimum."""
 
-    exact_limit: int = option(200_000, "graphs up to which the search is exhaustive (branch and bound)", low=1)
-    starts: int = option(8, "starts of the local search on larger networks", low=1)
-    sweeps: int = option(400, "annealing sweeps per start", low=1)
+    starts: int = option(16, "starts of the local search", low=1)
+    sweeps: int = option(1000, "annealing sweeps per start", low=1)
+    messages: int = option(5000, "message budget per device of our learner's long run, which is one more start", low=1)
+    nodes: int = option(2_000_000, "nodes that branch and bound may visit on networks of up to 12 devices", low=1)
 
 
 @dataclass(frozen=True)
@@ -214,7 +244,8 @@ class Config:
             section, name = split_path(path.replace("__", "."))
             grouped.setdefault(section, {})[name] = value
         return dataclasses.replace(
-            self, **{section: dataclasses.replace(getattr(self, section), **fields) for section, fields in grouped.items()}
+            self,
+            **{section: dataclasses.replace(getattr(self, section), **fields) for section, fields in grouped.items()},
         )
 
     def with_texts(self, assignments: Iterable[str]) -> Self:
@@ -233,15 +264,14 @@ class Config:
         return dataclasses.asdict(self)
 
     def to_toml(self) -> str:
-        """TOML text that `from_toml` reads back to an equal Config."""
+        """TOML text that `with_toml` reads back to an equal Config."""
         lines: list[str] = []
         for section, fields in self.to_dict().items():
             lines += [f"[{section}]", *(f"{name} = {_toml(value)}" for name, value in fields.items()), ""]
         return "\n".join(lines)
 
-    @classmethod
-    def from_toml(cls, text: str) -> Self:
-        """Read TOML; sections and fields that are absent keep their defaults."""
+    def with_toml(self, text: str) -> Self:
+        """A copy changed by TOML text; sections and fields that are absent stay."""
         try:
             tables = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -249,9 +279,11 @@ class Config:
         changes: dict[str, Any] = {}
         for section, fields in tables.items():
             if not isinstance(fields, dict):
-                raise UserError(f"the configuration has {section!r} outside a section: write [section], then field = value")
+                raise UserError(
+                    f"the configuration has {section!r} outside a section: write [section], then field = value"
+                )
             changes.update({f"{section}.{name}": value for name, value in fields.items()})
-        return cls().with_(**changes)
+        return self.with_(**changes)
 
 
 def _toml(value: Any) -> str:

@@ -77,7 +77,10 @@ class Graph:
     def to_dict(self) -> dict[str, Any]:
         """Plain lists, for JSON."""
         receiver, edge = self.links
-        return {"edges": [list(pair) for pair in self.edges], "allocated": self.allocated[receiver, edge].tolist()}
+        return {
+            "edges": [list(pair) for pair in self.edges],
+            "allocated": self.allocated[receiver, edge].tolist(),
+        }
 
 
 def _node(network: Network, device: int) -> dict[str, Any]:

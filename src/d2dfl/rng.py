@@ -43,7 +43,7 @@ def _mix_array(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def uniform(key: Any, counter: Any) -> Any:
     """Draw number `counter` of the stream `key`, in [0, 1)."""
     z = np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -53,7 +53,7 @@ def uniform(key: Any, counter: Any) -> Any:
     return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def child_key(key: Any, number: Any) -> Any:
     """The key of a stream of its own, number `number` below `key`."""
     z = np.uint64(key) ^ ((np.uint64(number) + np.uint64(1)) * np.uint64(0xD1342543DE82EF95))

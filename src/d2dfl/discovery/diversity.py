@@ -14,7 +14,7 @@ METRICS = ("total-variation", "wasserstein", "jensen-shannon")
 TOTAL_VARIATION, WASSERSTEIN, JENSEN_SHANNON = range(3)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def largest_distance(metric: Any, partitions: Any) -> Any:
     """The largest value that the metric can take."""
     return partitions - 1.0 if metric == WASSERSTEIN else 1.0

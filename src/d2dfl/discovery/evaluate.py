@@ -63,7 +63,7 @@ def outside_requests(network: Network, graph: Graph) -> Array:
     """d'[cluster]: datapoints allocated to the cluster's devices by devices of other clusters."""
     crossing = (graph.transmitter >= 0) & (network.cluster[graph.transmitter] != network.cluster[:, None])
     amount = (graph.allocated.sum(axis=2) * crossing).sum(axis=1)
-    return np.bincount(network.cluster, weights=amount, minlength=len(network.budget))
+    return np.bincount(network.cluster, weights=amount, minlength=len(network.budget)).astype(np.float64)
 
 
 def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation:
@@ -78,7 +78,13 @@ def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation
     use = outside_requests(network, graph)
     shares = np.bincount(network.cluster, minlength=len(network.budget)) / network.devices
     still, _ = local_rewards(
-        terms, network.counts, network.counts, network.counts, network.threshold, population, np.zeros(network.devices)
+        terms,
+        network.counts,
+        network.counts,
+        network.counts,
+        network.threshold,
+        population,
+        np.zeros(network.devices),
     )
     moved, arrived = float(graph.allocated.sum()), float(graph.received.sum())
     return Evaluation(

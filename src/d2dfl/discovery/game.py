@@ -117,7 +117,12 @@ def total(board: Any, terms: Any, play: Any) -> Any:
     """N times the objective."""
     value = (1.0 + terms.gamma) * play.local.sum()
     for cluster in range(len(board.budget)):
-        value += terms.gamma * terms.budget * board.members[cluster] * budget_term(terms, board.budget[cluster], play.used[cluster])
+        value += (
+            terms.gamma
+            * terms.budget
+            * board.members[cluster]
+            * budget_term(terms, board.budget[cluster], play.used[cluster])
+        )
     return value
 
 
@@ -157,7 +162,12 @@ def _reward(board: Any, terms: Any, play: Any, device: Any) -> Any:
     if terms.gate > 0:
         for label in range(partitions):
             given = min(play.demand[device, label], board.surplus[device, label])
-            if meets(terms, after[label], board.counts[device, label] + sent[label] - given, board.threshold[device, label]):
+            if meets(
+                terms,
+                after[label],
+                board.counts[device, label] + sent[label] - given,
+                board.threshold[device, label],
+            ):
                 met += 1
     score = diversity_score(terms, board.counts[device], after, met, board.before[device], board.population)
     return terms.diversity * score - terms.reliability * cost, outside
@@ -187,7 +197,7 @@ def _fill_requests(board: Any, terms: Any, play: Any, receiver: Any) -> None:
                 play.request[receiver, edge, label] = asked
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _touch(play: Any, size: Any, device: Any) -> Any:
     if play.touched[device] != play.clock[0]:
         play.touched[device] = play.clock[0]
@@ -304,7 +314,7 @@ def set_link(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: 
 @njit(cache=True)
 def taken(play: Any, receiver: Any, edge: Any, slot: Any) -> Any:
     """Whether another link of the receiver already uses this slot."""
+    found = False
     for other in range(play.slots.shape[1]):
-        if other != edge and play.slots[receiver, other] == slot:
-            return True
-    return False
+        found = found or (other != edge and play.slots[receiver, other] == slot)
+    return found

@@ -93,7 +93,7 @@ def own_gain(board: Any, terms: Any, play: Any, receiver: Any, slot: Any) -> Any
     return (1.0 + terms.gamma) * (local - play.local[receiver])
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _gumbel(mind: Any, key: Any, device: Any, temperature: Any) -> Any:
     if temperature <= 0.0:
         return 0.0
@@ -149,7 +149,17 @@ def _quote(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: An
 
 
 @njit(cache=True)
-def revise(board: Any, terms: Any, play: Any, mind: Any, key: Any, receiver: Any, edge: Any, temperature: Any, no_link: Any) -> Any:
+def revise(
+    board: Any,
+    terms: Any,
+    play: Any,
+    mind: Any,
+    key: Any,
+    receiver: Any,
+    edge: Any,
+    temperature: Any,
+    no_link: Any,
+) -> Any:
     """One device reconsiders one of its links. Returns whether it changed."""
     slots = board.candidates.shape[1]
     old = play.slots[receiver, edge]
@@ -182,7 +192,19 @@ def revise(board: Any, terms: Any, play: Any, mind: Any, key: Any, receiver: Any
 
 
 @njit(cache=True)
-def run_cycle(board: Any, terms: Any, play: Any, mind: Any, keys: Any, begin: Any, end: Any, stop: Any, hot: Any, first: Any, no_link: Any) -> Any:
+def run_cycle(
+    board: Any,
+    terms: Any,
+    play: Any,
+    mind: Any,
+    keys: Any,
+    begin: Any,
+    end: Any,
+    stop: Any,
+    hot: Any,
+    first: Any,
+    no_link: Any,
+) -> Any:
     """Revisions in turn from device `first` on, until `stop` messages are spent or nobody moves at temperature 0.
 
     The temperature falls linearly from `hot`, at `begin` messages, to 0 a little before `end`. Returns the next device.
@@ -259,7 +281,9 @@ def find(task: Task) -> Found:
     keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
     mind = introduce(board, config.messages)
     play = start(board, terms, task.edges)
-    hot = config.temperature * float(temperature_unit(board, terms, play, mind))
+    # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
+    choices = 1.0 + float(mind.known.sum(axis=1).mean())
+    hot = config.temperature * float(temperature_unit(board, terms, play, mind)) / max(np.log(choices), 1.0)
     limit = float(config.messages) * devices
     cycles = max(1, round(config.messages / config.cycle))
     best, best_total = play.slots.copy(), -np.inf
@@ -279,7 +303,18 @@ def find(task: Task) -> Found:
     return _found(task, best, mind)
 
 
-def _cycle(task: Task, board: Board, terms: Terms, play: Play, mind: Mind, keys: NDArray[np.uint64], begin: float, end: float, hot: float, no_link: bool) -> None:
+def _cycle(
+    task: Task,
+    board: Board,
+    terms: Terms,
+    play: Play,
+    mind: Mind,
+    keys: NDArray[np.uint64],
+    begin: float,
+    end: float,
+    hot: float,
+    no_link: bool,
+) -> None:
     """One cycle, interrupted now and then to show progress."""
     mind.quiet[0] = 0
     device, devices = 0, task.network.devices

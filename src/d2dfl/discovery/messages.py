@@ -47,7 +47,7 @@ def requested(network: Network, slots: SlotArray, available: NDArray[np.bool_], 
     if over_ask:
         # R1: the receiver over-asks, or no label that starts below its threshold could ever pass.
         asked /= (1.0 - network.drop[receivers, slots]).clip(min=1e-12)[:, :, None]
-    return asked
+    return np.asarray(asked)
 
 
 def allocated(network: Network, slots: SlotArray, requested: Array) -> Array:

@@ -32,7 +32,7 @@ class Tables(NamedTuple):
     weight: NDArray[np.float64]  # [device, action] exp(value / temperature)
     block: NDArray[np.float64]  # [device, block] sums of weights
     total: NDArray[np.float64]  # [device, action] psi^R: rewards in the action's buffer, summed
-    count: NDArray[np.int32]  # [device, action] psi^C: rewards in the action's buffer
+    visits: NDArray[np.int32]  # [device, action] psi^C: rewards in the action's buffer
     tries: NDArray[np.int32]  # [device] actions tried in the opening round, R13
     offset: NDArray[np.int64]  # [device] where the opening round starts
     buffer: NDArray[np.float64]  # [device, H] Omega: the device's last rewards
@@ -74,7 +74,7 @@ def tables_of(board: Board, config: QlearningConfig, keys: NDArray[np.uint64], n
         weight=np.zeros((devices, actions)),
         block=np.zeros((devices, blocks)),
         total=np.zeros((devices, actions)),
-        count=np.zeros((devices, actions), dtype=np.int32),
+        visits=np.zeros((devices, actions), dtype=np.int32),
         tries=np.zeros(devices, dtype=np.int32),
         offset=(keys % np.uint64(actions)).astype(np.int64),
         buffer=np.zeros((devices, min(config.buffer, config.steps))),
@@ -89,7 +89,7 @@ def tables_of(board: Board, config: QlearningConfig, keys: NDArray[np.uint64], n
     return tables
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def allowed(board: Any, device: Any, action: Any) -> Any:
     """Whether the action exists: a slot with a device behind it, or the no-link action past the slots."""
     return action >= board.candidates.shape[1] or board.candidates[device, action] >= 0
@@ -102,15 +102,15 @@ def reweigh(board: Any, rules: Any, tables: Any, temperature: Any) -> None:
     for device in range(devices):
         for action in range(actions):
             weight = 0.0
-            if allowed(board, device, action) and (tables.count[device, action] > 0 or rules.untried != ONCE):
-                mean = tables.total[device, action] / max(tables.count[device, action], 1)
+            if allowed(board, device, action) and (tables.visits[device, action] > 0 or rules.untried != ONCE):
+                mean = tables.total[device, action] / max(tables.visits[device, action], 1)
                 weight = np.exp(mean / temperature)
             tables.weight[device, action] = weight
         for block in range(tables.block.shape[1]):
             _add_block(tables, device, block)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _add_block(tables: Any, device: Any, block: Any) -> None:
     actions = tables.weight.shape[1]
     width = _width(tables)
@@ -120,7 +120,7 @@ def _add_block(tables: Any, device: Any, block: Any) -> None:
     tables.block[device, block] = total
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _width(tables: Any) -> Any:
     return -(-tables.weight.shape[1] // tables.block.shape[1])
 
@@ -180,31 +180,31 @@ def learn(rules: Any, tables: Any, device: Any, action: Any, step: Any, reward: 
     tables.buffer[device, step % size] = reward
     if rules.literal:  # R2: the mean of all actions' rewards goes into the chosen action's entry
         tables.total[device, action] = tables.buffer_total[device]
-        tables.count[device, action] = min(step + 1, size)
+        tables.visits[device, action] = min(step + 1, size)
     else:
         _remember(rules, tables, device, action, step, reward)
-    mean = tables.total[device, action] / tables.count[device, action]
+    mean = tables.total[device, action] / tables.visits[device, action]
     tables.weight[device, action] = np.exp(mean / temperature)
     _add_block(tables, device, action // _width(tables))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _remember(rules: Any, tables: Any, device: Any, action: Any, step: Any, reward: Any) -> None:
     """R2: a ring of the last H rewards for each action, as a linked list through the device's log."""
-    if tables.count[device, action] == 0:
+    if tables.visits[device, action] == 0:
         tables.total[device, action] = 0.0  # drop the optimistic start
     tables.total[device, action] += reward
     if tables.log.shape[1] == 0:
-        tables.count[device, action] += 1
+        tables.visits[device, action] += 1
         return
     tables.log[device, step] = reward
-    if tables.count[device, action] == 0:
+    if tables.visits[device, action] == 0:
         tables.oldest[device, action] = step
     else:
         tables.log_next[device, tables.newest[device, action]] = step
     tables.newest[device, action] = step
-    if tables.count[device, action] < rules.horizon:
-        tables.count[device, action] += 1
+    if tables.visits[device, action] < rules.horizon:
+        tables.visits[device, action] += 1
     else:
         first = tables.oldest[device, action]
         tables.total[device, action] -= tables.log[device, first]
@@ -212,7 +212,17 @@ def _remember(rules: Any, tables: Any, device: Any, action: Any, step: Any, rewa
 
 
 @njit(cache=True)
-def train(board: Any, terms: Any, rules: Any, tables: Any, work: Any, keys: Any, first: Any, last: Any, temperature: Any) -> None:
+def train(
+    board: Any,
+    terms: Any,
+    rules: Any,
+    tables: Any,
+    work: Any,
+    keys: Any,
+    first: Any,
+    last: Any,
+    temperature: Any,
+) -> None:
     """Rounds first to last - 1 at one temperature."""
     devices, slots = board.candidates.shape
     chosen = np.empty(devices, np.int64)
@@ -239,9 +249,9 @@ def greedy_actions(board: Any, tables: Any) -> Any:
     for device in range(devices):
         best = -np.inf
         for action in range(tables.weight.shape[1]):
-            if tables.count[device, action] == 0:
+            if tables.visits[device, action] == 0:
                 continue
-            mean = tables.total[device, action] / tables.count[device, action]
+            mean = tables.total[device, action] / tables.visits[device, action]
             if mean > best:
                 best = mean
                 result[device] = action if action < slots else -1

@@ -54,7 +54,7 @@ class Terms(NamedTuple):
         )
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def meets(terms: Any, after: Any, before_loss: Any, threshold: Any) -> Any:
     """Whether a label meets its threshold after the exchange.
 
@@ -77,7 +77,7 @@ def diversity_score(terms: Any, before: Any, after: Any, met: Any, distance_befo
     return distance_before - distance(terms.metric, after, population)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def budget_term(terms: Any, budget: Any, requested: Any) -> Any:
     """What a cluster earns for what its devices request from outside (R9)."""
     if terms.budget_rule == LITERAL:
@@ -89,7 +89,9 @@ def budget_term(terms: Any, budget: Any, requested: Any) -> Any:
 
 
 @njit(cache=True)
-def local_rewards(terms: Any, counts: Any, after: Any, before_loss: Any, threshold: Any, population: Any, lost: Any) -> Any:
+def local_rewards(
+    terms: Any, counts: Any, after: Any, before_loss: Any, threshold: Any, population: Any, lost: Any
+) -> Any:
     """r_i and the number of labels that meet their threshold, for every device.
 
     `lost` is the sum of loss probabilities over the links of each device.
@@ -112,6 +114,8 @@ def cluster_terms(terms: Terms, budget: NDArray[np.float64], requested: NDArray[
     return np.array([budget_term(terms, float(b), float(d)) for b, d in zip(budget, requested, strict=True)])
 
 
-def objective(terms: Terms, local: NDArray[np.float64], shares: NDArray[np.float64], budgets: NDArray[np.float64]) -> float:
+def objective(
+    terms: Terms, local: NDArray[np.float64], shares: NDArray[np.float64], budgets: NDArray[np.float64]
+) -> float:
     """J, the mean overall reward; `shares` is n_k / N and `budgets` the budget term of each cluster."""
     return float((1.0 + terms.gamma) * local.mean() + terms.gamma * terms.budget * (shares * budgets).sum())

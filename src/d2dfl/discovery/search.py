@@ -34,7 +34,11 @@ def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, c
             chance = uniform(key, draw + 3)
             draw += 4
             old = play.slots[receiver, edge]
-            if slot == old or (slot >= 0 and taken(play, receiver, edge, slot)) or (slot < 0 and not no_link and old >= 0):
+            if (
+                slot == old
+                or (slot >= 0 and taken(play, receiver, edge, slot))
+                or (slot < 0 and not no_link and old >= 0)
+            ):
                 continue
             change, _, _ = set_link(board, terms, play, receiver, edge, slot)
             if change < 0.0 and chance >= np.exp(change / temperature):

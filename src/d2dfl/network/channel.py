@@ -111,7 +111,9 @@ def read_csv(path: Path) -> Array:
         raise UserError(f"{path} is not a table of numbers separated by commas: {error}") from None
     off_diagonal = table[~np.eye(*table.shape, dtype=np.bool_)]
     if table.shape[0] != table.shape[1] or not np.isfinite(off_diagonal).all() or (off_diagonal < 0).any():
-        raise UserError(f"{path} must be a square table of received power, finite and not negative; it is {table.shape[0]} x {table.shape[1]}")
+        raise UserError(
+            f"{path} must be a square table of received power, finite and not negative; it is {table.shape[0]} x {table.shape[1]}"
+        )
     return table
 
 

@@ -30,11 +30,21 @@ def checked_arrays(
     slots = None if candidates is None else _candidates(candidates, devices)
     width = devices if slots is None else slots.shape[1]
     table = "[receiver, transmitter]" if slots is None else "[receiver, slot]"
-    trusted = _shaped("trust", _real("trust", trust), (devices, width, partitions), "[transmitter, receiver, partition]" if slots is None else "[receiver, slot, partition]")
+    trusted = _shaped(
+        "trust",
+        _real("trust", trust),
+        (devices, width, partitions),
+        "[transmitter, receiver, partition]" if slots is None else "[receiver, slot, partition]",
+    )
     if not np.isin(trusted, (0, 1)).all():
-        raise UserError("trust holds values other than 0 and 1: give 1 where the transmitter trusts the receiver with the partition, else 0")
+        raise UserError(
+            "trust holds values other than 0 and 1: give 1 where the transmitter trusts the receiver with the partition, else 0"
+        )
     if (drop is None) == (rss is None):
-        raise UserError("give either drop (loss probabilities) or rss (received power): " + ("neither is there" if drop is None else "both are there"))
+        raise UserError(
+            "give either drop (loss probabilities) or rss (received power): "
+            + ("neither is there" if drop is None else "both are there")
+        )
     loss = power = None
     if drop is not None:
         loss = _shaped("drop", _link("drop", drop, slots, high=1.0), (devices, width), table)
@@ -43,11 +53,15 @@ def checked_arrays(
     group, allowance = _clusters(cluster, budget, devices)
     return {
         "counts": held,
-        "threshold": _shaped("threshold", _real("threshold", threshold, low=0.0), (devices, partitions), "[device, partition]"),
+        "threshold": _shaped(
+            "threshold", _real("threshold", threshold, low=0.0), (devices, partitions), "[device, partition]"
+        ),
         "trust": trusted.astype(np.bool_),
         "drop": loss,
         "rss": power,
-        "positions": None if positions is None else _shaped("positions", _real("positions", positions), (devices, 2), "[device, 2]"),
+        "positions": None
+        if positions is None
+        else _shaped("positions", _real("positions", positions), (devices, 2), "[device, 2]"),
         "cluster": group,
         "budget": allowance,
         "candidates": slots,
@@ -62,7 +76,9 @@ def _real(name: str, values: Any, low: float | None = None, high: float | None =
     if not np.isfinite(array).all():
         raise UserError(f"{name} holds NaN or infinity: give finite numbers")
     if (low is not None and (array < low).any()) or (high is not None and (array > high).any()):
-        wrong = array[(array < (-np.inf if low is None else low)) | (array > (np.inf if high is None else high))].flat[0]
+        wrong = array[(array < (-np.inf if low is None else low)) | (array > (np.inf if high is None else high))].flat[
+            0
+        ]
         wanted = f"from {low:g} to {high:g}" if low is not None and high is not None else f"of at least {low:g}"
         raise UserError(f"{name} holds {wrong:g}: give numbers {wanted}")
     return array
@@ -99,9 +115,13 @@ def _whole(name: str, values: Any) -> NDArray[np.int32]:
 def _candidates(values: Any, devices: int) -> NDArray[np.int32]:
     slots = _whole("candidates", values)
     if slots.ndim != 2 or slots.shape[0] != devices:
-        raise UserError(f"candidates has shape {slots.shape}: it must be [receiver, slot] with {devices} rows, as counts says")
+        raise UserError(
+            f"candidates has shape {slots.shape}: it must be [receiver, slot] with {devices} rows, as counts says"
+        )
     if (slots < -1).any() or (slots >= devices).any():
-        raise UserError(f"candidates names devices outside 0 to {devices - 1}: give device numbers, or -1 for an empty slot")
+        raise UserError(
+            f"candidates names devices outside 0 to {devices - 1}: give device numbers, or -1 for an empty slot"
+        )
     if (slots == np.arange(devices)[:, None]).any():
         raise UserError("candidates has a device hear itself: leave the device out of its own row")
     ordered = np.sort(slots, axis=1)

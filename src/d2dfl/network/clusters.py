@@ -11,7 +11,9 @@ from scipy.spatial.distance import squareform
 LINKAGE_LIMIT = 2000
 
 
-def reliable_clusters(candidates: NDArray[np.int32], drop: NDArray[np.float64], reliability: float) -> NDArray[np.int32]:
+def reliable_clusters(
+    candidates: NDArray[np.int32], drop: NDArray[np.float64], reliability: float
+) -> NDArray[np.int32]:
     """cluster[device], numbered from 0 in order of first appearance.
 
     Complete linkage on max(P_ij, P_ji), cut at alpha_D. Beyond 2,000 devices, where the N x N table of complete

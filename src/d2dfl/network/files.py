@@ -5,7 +5,7 @@ import json
 import os
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,17 @@ def save_network(network: Network, path: Path) -> None:
         arrays["drop"] = dense(network.candidates, network.drop, missing=1.0)
         np.fill_diagonal(arrays["drop"], 0.0)
     else:
-        arrays |= {"candidates": network.candidates, "trust": network.trust.astype(np.uint8), "drop": network.drop}
+        arrays |= {
+            "candidates": network.candidates,
+            "trust": network.trust.astype(np.uint8),
+            "drop": network.drop,
+        }
     arrays |= {"cluster": network.cluster, "budget": network.budget}
     if network.positions is not None:
         arrays["positions"] = network.positions
     if path.suffix == ".npz":
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)
+        np.savez_compressed(buffer, **cast(dict[str, Any], arrays))
         write_whole(path, buffer.getvalue())
     elif path.suffix == ".json":
         write_whole(path, json.dumps({name: array.tolist() for name, array in arrays.items()}).encode())
@@ -75,7 +79,8 @@ def write_whole(path: Path, content: bytes) -> None:
 def load_array(path: Path) -> NDArray[Any]:
     """One array from an .npy file, never unpickled."""
     try:
-        array = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            array = np.load(file, allow_pickle=False)
     except (OSError, ValueError, EOFError):
         raise UserError(f"cannot read {str(path)!r}: give an .npy file of numbers") from None
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
@@ -93,7 +98,7 @@ def _dense_trust(network: Network) -> NDArray[np.uint8]:
 
 def _read_npz(path: Path) -> dict[str, Any]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise UserError(f"there is no file {str(path)!r}") from None

@@ -62,7 +62,11 @@ class Network:
         rss = channel.received_power(positions, candidates, config.channel, seed)
         drop = channel.drop_probability(rss, config.channel.rate, channel.noise_power(config.channel))
         counts = label_skewed_counts(
-            settings.devices, settings.partitions, settings.labels_per_device, settings.samples_per_device, seed
+            settings.devices,
+            settings.partitions,
+            settings.labels_per_device,
+            settings.samples_per_device,
+            seed,
         )
         cluster = clusters.reliable_clusters(candidates, drop, config.channel.reliability)
         return cls(
@@ -122,7 +126,17 @@ class Network:
         allowance = arrays["budget"]
         if allowance is None:
             allowance = default_budget(arrays["counts"], group, config.budget_share)
-        return cls(slots, loss, believed, arrays["counts"], arrays["threshold"], group, allowance, arrays["positions"], power)
+        return cls(
+            slots,
+            loss,
+            believed,
+            arrays["counts"],
+            arrays["threshold"],
+            group,
+            allowance,
+            arrays["positions"],
+            power,
+        )
 
 
 def _compact(loss: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

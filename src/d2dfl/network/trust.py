@@ -95,12 +95,16 @@ def make(rule: str, candidates: Candidates, partitions: int, seed: int) -> Trust
     else:
         name, _, value = rule.partition(":")
         if name not in RULES:
-            raise UserError(f"there is no trust rule {rule!r}: give {', '.join(RULES)} with an optional :value, or an .npy file")
+            raise UserError(
+                f"there is no trust rule {rule!r}: give {', '.join(RULES)} with an optional :value, or an .npy file"
+            )
         function, default = RULES[name]
         try:
             number = float(value) if value else default
         except ValueError:
-            raise UserError(f"the trust rule {rule!r} has no number after the colon: write for example {name}:0.5") from None
+            raise UserError(
+                f"the trust rule {rule!r} has no number after the colon: write for example {name}:0.5"
+            ) from None
         trust = function(candidates, partitions, number, seed)
     return trust & (candidates >= 0)[:, :, None]
 
@@ -128,7 +132,9 @@ def _from_file(path: Path, candidates: Candidates, partitions: int) -> Trust:
     devices = candidates.shape[0]
     trust = load_array(path)
     if trust.shape != (devices, devices, partitions):
-        raise UserError(f"{path} holds an array of shape {trust.shape}: trust[transmitter, receiver, partition] must be {(devices, devices, partitions)}")
+        raise UserError(
+            f"{path} holds an array of shape {trust.shape}: trust[transmitter, receiver, partition] must be {(devices, devices, partitions)}"
+        )
     if not np.isin(trust, (0, 1)).all():
         raise UserError(f"{path} holds trust values other than 0 and 1: give only 0 and 1")
     return to_slots(trust.astype(np.bool_), candidates)

@@ -1,0 +1,371 @@
+"""The command line: a thin shell over the package. Bad input ends with one sentence and exit code 2."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from d2dfl import summary
+from d2dfl.config import Config, preset
+from d2dfl.discovery.evaluate import share_of
+from d2dfl.errors import MissingExtraError, UserError
+from d2dfl.methods import METHODS, Discovery, discover, method_named
+from d2dfl.network import Network
+from d2dfl.network.files import load_network, save_network, write_whole
+
+REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks for the best known objective
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+console = Console(stderr=True)
+if not console.is_terminal:
+    console = Console(stderr=True, width=100)  # a file or a pipe has no width of its own
+
+Devices = Annotated[int | None, typer.Option(help="Number of devices.  [default: 25]", show_default=False)]
+Partitions = Annotated[
+    int | None, typer.Option(help="Number of data partitions (classes).  [default: 10]", show_default=False)
+]
+Labels = Annotated[
+    int | None,
+    typer.Option(
+        "--labels-per-device",
+        help="Partitions a device holds at the start.  [default: 3]",
+        show_default=False,
+    ),
+]
+TrustRule = Annotated[
+    str | None,
+    typer.Option(
+        "--trust",
+        help="random:P, block, rows:S, columns:S, full, none, or an .npy file.  [default: random:0.5]",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
+NetworkFile = Annotated[
+    Path | None, typer.Option("--network", help="A network of your own: .npz or .json.", show_default=False)
+]
+Preset = Annotated[str, typer.Option("--preset", help="Set of readings: best (ours) or paper.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="section.field=value, as often as needed; see `d2dfl fields`.", show_default=False),
+]
+ConfigFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", show_default=False)]
+Edges = Annotated[int | None, typer.Option(help="Incoming links a device may have.  [default: 1]", show_default=False)]
+Out = Annotated[Path | None, typer.Option("--out", help="Folder for all results.", show_default=False)]
+
+
+@app.command("discover")
+def discover_command(
+    devices: Devices = None,
+    partitions: Partitions = None,
+    labels: Labels = None,
+    trust: TrustRule = None,
+    seed: Seed = 0,
+    network: NetworkFile = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help=f"One of {', '.join(METHODS)}.  [default: by preset]", show_default=False),
+    ] = None,
+    edges: Edges = None,
+    preset_name: Preset = "best",
+    settings: Settings = None,
+    config_file: ConfigFile = None,
+    reference: Annotated[
+        bool, typer.Option(help="Also search the best known objective, to give a share of it.")
+    ] = True,
+    json_file: Annotated[
+        str | None,
+        typer.Option("--json", help="Write the result as JSON; - for standard output.", show_default=False),
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the graph: .png, .svg, .pdf or .html.", show_default=False)
+    ] = None,
+    graphml: Annotated[Path | None, typer.Option(help="Write the graph as GraphML.", show_default=False)] = None,
+    out: Out = None,
+) -> None:
+    """Find the D2D graph of a network: who should receive datapoints from whom."""
+    config = _config(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network)
+    chosen = method_named(method or config.discovery.method)
+    _check_suffix(picture)
+    net = _network(network, config, seed)
+    result = _run(net, config, seed, chosen.name)
+    others = []
+    if reference and chosen.name not in ("optimum", "none") and net.candidates.size <= REFERENCE_LIMIT:
+        others.append(_run(net, config, seed, "optimum"))
+    best = summary.best_known([result, *others]) if others or chosen.name == "optimum" else None
+    _print_side_by_side([result, *others], best)
+    for sentence in summary.unlinked_sentences(net, result.graph):
+        console.print(sentence, highlight=False)
+    if json_file == "-":
+        sys.stdout.write(_json(result, best) + "\n")
+    elif json_file is not None:
+        write_whole(Path(json_file), _json(result, best).encode())
+    if picture is not None:
+        _draw(result, picture)
+    if graphml is not None:
+        write_whole(graphml, result.graph.to_graphml(net).encode())
+    if out is not None:
+        _save_all(result, best, out)
+
+
+@app.command("compare-graphs")
+def compare_graphs(
+    devices: Devices = None,
+    partitions: Partitions = None,
+    labels: Labels = None,
+    trust: TrustRule = None,
+    seed: Seed = 0,
+    network: NetworkFile = None,
+    methods: Annotated[str, typer.Option(help="Methods, separated by commas, or all.")] = "all",
+    edges: Edges = None,
+    preset_name: Preset = "best",
+    settings: Settings = None,
+    config_file: ConfigFile = None,
+    json_file: Annotated[
+        str | None,
+        typer.Option("--json", help="Write the comparison as JSON; - for standard output.", show_default=False),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw all graphs in one row: .png, .svg, .pdf or .html.", show_default=False),
+    ] = None,
+    out: Out = None,
+) -> None:
+    """Put methods side by side on the same network."""
+    config = _config(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network)
+    names = list(METHODS) if methods == "all" else [method_named(name.strip()).name for name in methods.split(",")]
+    _check_suffix(picture)
+    net = _network(network, config, seed)
+    results = []
+    for name in names:
+        try:
+            results.append(_run(net, config, seed, name))
+        except MissingExtraError as error:
+            if methods != "all":
+                raise
+            console.print(f"left out: {error}", highlight=False)
+    best = summary.best_known(results)
+    _print_comparison(results, best)
+    content = json.dumps([_as_dict(item, best) for item in results], allow_nan=False)
+    if json_file == "-":
+        sys.stdout.write(content + "\n")
+    elif json_file is not None:
+        write_whole(Path(json_file), content.encode())
+    if picture is not None:
+        _draw_row(results, picture)
+    if out is not None:
+        _make_folder(out)
+        write_whole(out / "comparison.json", content.encode())
+        save_network(net, out / "network.npz")
+        for suffix in ("png", "html"):
+            _draw_row(results, out / f"graphs.{suffix}")
+        console.print(f"results: {out}", highlight=False, soft_wrap=True)
+
+
+@app.command("network")
+def network_command(
+    save: Annotated[Path, typer.Option(help="File to write: .npz or .json.", show_default=False)],
+    devices: Devices = None,
+    partitions: Partitions = None,
+    labels: Labels = None,
+    trust: TrustRule = None,
+    seed: Seed = 0,
+    preset_name: Preset = "best",
+    settings: Settings = None,
+    config_file: ConfigFile = None,
+) -> None:
+    """Generate a network and save it, as a start for one's own."""
+    config = _config(preset_name, config_file, settings, devices, partitions, labels, trust, None, None)
+    net = Network.generate(config, seed)
+    save_network(net, save)
+    clusters = len(net.budget)
+    console.print(
+        f"{save}: {net.devices} devices, {net.partitions} partitions, {clusters} reliable clusters",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+@app.command("methods")
+def methods_command() -> None:
+    """List the methods."""
+    table = Table("method", "what it does")
+    for method in METHODS.values():
+        table.add_row(method.name, method.summary)
+    Console().print(table)
+
+
+@app.command("fields")
+def fields_command(preset_name: Preset = "best") -> None:
+    """List every setting with its value in a preset."""
+    table = Table("setting", "value", "what it is")
+    config = preset(preset_name)
+    for section in dataclasses.fields(config):
+        part = getattr(config, section.name)
+        for field in dataclasses.fields(part):
+            table.add_row(f"{section.name}.{field.name}", str(getattr(part, field.name)), field.metadata["help"])
+    Console().print(table)
+
+
+def _config(
+    name: str,
+    file: Path | None,
+    settings: list[str] | None,
+    devices: int | None,
+    partitions: int | None,
+    labels: int | None,
+    trust: str | None,
+    edges: int | None,
+    network: Path | None,
+) -> Config:
+    """Preset, then file, then --set, then named options: the later wins."""
+    config = preset(name)
+    if file is not None:
+        try:
+            config = config.with_toml(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            raise UserError(f"cannot read {str(file)!r}: give a TOML file") from None
+    config = config.with_texts(settings or [])
+    generated = {"devices": devices, "partitions": partitions, "labels_per_device": labels, "trust": trust}
+    given = {f"network.{field}": value for field, value in generated.items() if value is not None}
+    if network is not None and given:
+        option = next(iter(given)).removeprefix("network.").replace("_", "-")
+        raise UserError(f"--{option} describes a generated network and --network reads one: give only one of them")
+    if edges is not None:
+        given["discovery.edges"] = edges
+    return config.with_(**given)
+
+
+def _network(file: Path | None, config: Config, seed: int) -> Network:
+    return Network.generate(config, seed) if file is None else load_network(file, config.channel)
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Any]:
+    """A progress bar on a terminal; silent elsewhere."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(label, total=1.0)
+        yield lambda share: progress.update(task, completed=share)
+
+
+def _run(network: Network, config: Config, seed: int, name: str) -> Discovery:
+    with _bar(METHODS[name].title) as report:
+        return discover(network, config, seed=seed, method=name, progress=report)
+
+
+def _print_side_by_side(results: list[Discovery], best: float | None) -> None:
+    """Measures down, methods across: for one or two methods."""
+    table = Table("", *(item.method for item in results), box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for (name, _), *values in zip(summary.MEASURES, *(summary.measures(item, best) for item in results), strict=True):
+        table.add_row(name, *values)
+    _print(results, table)
+
+
+def _print_comparison(results: list[Discovery], best: float | None) -> None:
+    """Methods down, measures across: for many methods."""
+    table = Table("method", *(short for _, short in summary.MEASURES), box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for item in results:
+        table.add_row(item.method, *summary.measures(item, best))
+    _print(results, table)
+
+
+def _print(results: list[Discovery], table: Table) -> None:
+    console.print(summary.headline(results[0]), highlight=False)
+    console.print(table)
+    for item in results:
+        sentence = summary.bound_sentence(item)
+        if sentence:
+            console.print(sentence, highlight=False)
+
+
+def _as_dict(item: Discovery, best: float | None) -> dict[str, Any]:
+    share = None if best is None else share_of(item.evaluation.objective, best, item.evaluation.no_exchange)
+    return {**item.to_dict(), "best_known_objective": best, "share_of_best_known": share}
+
+
+def _json(item: Discovery, best: float | None) -> str:
+    return json.dumps(_as_dict(item, best), allow_nan=False)
+
+
+def _check_suffix(picture: Path | None) -> None:
+    """Refuse a picture format before minutes of work, not after."""
+    if picture is not None:
+        from d2dfl.draw import check_suffix
+
+        check_suffix(picture)
+
+
+def _draw(item: Discovery, path: Path) -> None:
+    from d2dfl.draw import draw_graph
+
+    draw_graph(item.network, item.graph, item.evaluation, path, title=METHODS[item.method].title)
+
+
+def _draw_row(items: list[Discovery], path: Path) -> None:
+    from d2dfl.draw import draw_row
+
+    draw_row(items[0].network, [(METHODS[i.method].title, i.graph, i.evaluation) for i in items], path)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
+
+
+def _save_all(item: Discovery, best: float | None, folder: Path) -> None:
+    """JSON, GraphML, pictures, network and configuration in one folder."""
+    _make_folder(folder)
+    write_whole(folder / "graph.json", _json(item, best).encode())
+    write_whole(folder / "graph.graphml", item.graph.to_graphml(item.network).encode())
+    write_whole(folder / "config.toml", item.config.to_toml().encode())
+    save_network(item.network, folder / "network.npz")
+    for suffix in ("png", "html"):
+        _draw(item, folder / f"graph.{suffix}")
+    console.print(f"results: {folder}", highlight=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Entry point: any bad input ends with one sentence and exit code 2."""
+    try:
+        # Without standalone mode, usage errors arrive here as exceptions and `--help` returns.
+        code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except UserError as error:
+        _fail(str(error))
+    except click.exceptions.NoArgsIsHelpError as error:
+        sys.stdout.write(error.format_message() + "\n")
+        sys.exit(2)
+    except click.ClickException as error:
+        _fail(error.format_message().rstrip("."))
+    except click.Abort:
+        sys.exit(130)
+    except MemoryError as error:
+        _fail(
+            f"this network does not fit in memory ({error}): take fewer devices, or fewer slots with --set channel.slots=64"
+        )
+
+
+def _fail(sentence: str) -> None:
+    sys.stderr.write(f"d2dfl: {sentence}\n")
+    sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

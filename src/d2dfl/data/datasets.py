@@ -1,0 +1,285 @@
+"""Datasets by name: find or fetch the original files, read, check, split, scale."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.data import files
+from d2dfl.data.catalogue import CATALOGUE, Entry, Kind, read_digits
+from d2dfl.data.files import Form, Progress, silent
+from d2dfl.data.radio import SNRS, generate
+from d2dfl.data.readers import Raw
+from d2dfl.data.settings import RadioConfig
+from d2dfl.errors import UserError
+from d2dfl.network.network import whole_parts
+from d2dfl.rng import stream
+
+SPLITS = ("own", "80/20")
+TEST_SHARE = 0.2
+ROWS = 4096  # read at a time, where a whole array of float64 would be large
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Data that is ready to train on: inputs are standardised by mean and deviation of the training part."""
+
+    name: str
+    train_inputs: NDArray[np.float32]  # [n, ...] channels first
+    train_targets: NDArray[Any]  # int64 classes, or float32 values for regression
+    test_inputs: NDArray[np.float32]
+    test_targets: NDArray[Any]
+    class_names: tuple[str, ...]
+    kind: Kind
+    note: str = ""
+    test_snr_db: NDArray[np.int64] | None = None  # signals: nominal signal-to-noise ratio of each test datapoint
+
+    @property
+    def classes(self) -> int:
+        """Number of classes; 0 for regression."""
+        return len(self.class_names)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one input."""
+        return tuple(self.train_inputs.shape[1:])
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a dataset is, or what is missing."""
+
+    name: str
+    ready: bool
+    folder: Path | None  # where the files are, or belong; None: it has no files
+    paths: tuple[Path, ...] = ()
+    missing: tuple[str, ...] = ()
+    advice: str = ""  # one sentence, when it is not ready
+
+
+def names() -> tuple[str, ...]:
+    """All datasets."""
+    return tuple(CATALOGUE)
+
+
+def describe(name: str) -> Entry:
+    """What is known about a dataset before it is read."""
+    if name not in CATALOGUE:
+        raise UserError(f"there is no dataset {name!r}: the datasets are {', '.join(CATALOGUE)}")
+    return CATALOGUE[name]
+
+
+def status(name: str) -> Status:
+    """Where the files of a dataset are, or which are missing."""
+    entry = describe(name)
+    found = _find(entry)
+    if found is not None:
+        paths = tuple(found[1].values())
+        return Status(name, True, paths[0].parent if paths else None, paths)
+    folders = files.search_folders(name, entry.folders)
+    here = tuple(files.partly(entry.forms, folders))
+    missing = tuple(file.name for file in entry.forms[0].files if file.name not in {path.name for path in here})
+    return Status(name, False, files.cache_folder(name), here, missing, _advice(entry))
+
+
+def path(name: str) -> Path:
+    """The folder of a dataset: where its files are, or where they belong."""
+    folder = status(name).folder
+    if folder is None:
+        raise UserError(f"{name} has no files: {describe(name).title}")
+    return folder
+
+
+def fetch(name: str, progress: Progress | None = None) -> Status:
+    """Download what is missing or damaged into the user's cache."""
+    entry = describe(name)
+    found = _find(entry)
+    if found is None or not _whole(*found):
+        form = next((form for form in entry.forms if form.downloads), None)
+        if form is None:
+            raise UserError(_advice(entry))
+        try:
+            files.fetch(form, files.cache_folder(name), progress or silent)
+        except UserError as error:
+            raise UserError(f"{error}; {_advice(entry)}") from None
+    return status(name)
+
+
+def load(
+    name: str,
+    *,
+    seed: int = 0,
+    split: str = "own",
+    verify: bool = True,
+    download: bool = True,
+    radio: RadioConfig | None = None,
+    progress: Progress | None = None,
+) -> Dataset:
+    """A dataset, split and standardised. A set without a test part of its own is split 80/20, by the seed."""
+    entry = describe(name)
+    if split not in SPLITS:
+        raise UserError(f"data.split cannot be {split!r}: give one of {', '.join(SPLITS)}")
+    if name == "digits":
+        raw = read_digits()
+    elif name == "radio":
+        raw = _radio(radio or RadioConfig(), seed, progress or silent)
+    else:
+        raw = _read(entry, verify, download, progress or silent)
+    _check(entry, raw, verify)
+    notes = [entry.note] if entry.note else []
+    if entry.read is not None and not verify:
+        notes.append("files not verified")
+    return _prepare(entry, raw, split, seed, "; ".join(notes))
+
+
+def _radio(settings: RadioConfig, seed: int, progress: Progress) -> Raw:
+    snrs = [snr for snr in SNRS if settings.lowest_snr_db <= snr <= settings.highest_snr_db]
+    if not snrs:
+        raise UserError(
+            f"radio.lowest_snr_db cannot be {settings.lowest_snr_db}: "
+            f"give an even number up to radio.highest_snr_db, {settings.highest_snr_db}"
+        )
+    return generate(settings.per_cell, snrs, seed, mended=settings.mended, progress=progress)
+
+
+def _find(entry: Entry) -> tuple[Form, Mapping[str, Path]] | None:
+    if entry.read is None:
+        return Form(()), {}
+    return files.find(entry.forms, files.search_folders(entry.name, entry.folders))
+
+
+def _whole(form: Form, paths: Mapping[str, Path]) -> bool:
+    try:
+        _verify(form, paths)
+    except UserError:
+        return False
+    return True
+
+
+def _verify(form: Form, paths: Mapping[str, Path]) -> None:
+    known = {file.name: file for file in (*form.files, *([form.archive] if form.archive else []))}
+    for name, place in paths.items():
+        files.verify(known[name], place)
+
+
+def _read(entry: Entry, verify: bool, download: bool, progress: Progress) -> Raw:
+    found = _find(entry)
+    if found is None and download:
+        fetch(entry.name, progress)
+        found = _find(entry)
+    if found is None or entry.read is None:
+        raise UserError(_advice(entry))
+    form, paths = found
+    if verify:
+        _verify(form, paths)
+    if form.archive is not None and form.archive.name in paths:
+        paths = files.unpack(form, paths[form.archive.name], files.cache_folder(entry.name), progress)
+    return entry.read(paths)
+
+
+def _advice(entry: Entry) -> str:
+    form = next((form for form in entry.forms if form.downloads), entry.forms[0])
+    archive = f" (or {form.archive.name})" if form.archive else ""
+    return (
+        f"{entry.name} is not on this machine: put {form.names()}{archive} from {entry.home} "
+        f"into {files.cache_folder(entry.name)}, or set D2DFL_DATA to the folder that has it"
+    )
+
+
+def _check(entry: Entry, raw: Raw, verify: bool) -> None:
+    """Shapes, counts, labels in range, no NaN: whatever a damaged file could have smuggled in."""
+    count = 0
+    for inputs, targets in ((raw.inputs, raw.targets), (raw.test_inputs, raw.test_targets)):
+        if inputs is None or targets is None:
+            continue
+        count += len(inputs)
+        if inputs.shape != (len(targets), *entry.shape) or len(targets) == 0:
+            raise UserError(f"{entry.name}: the inputs have the shape {inputs.shape}, not n x {entry.shape}")
+        if not np.all(np.isfinite(targets)) or (inputs.dtype.kind == "f" and not np.all(np.isfinite(inputs))):
+            raise UserError(f"{entry.name}: the files hold values that are not numbers")
+        if entry.classes and not 0 <= targets.min() <= targets.max() < entry.classes:
+            raise UserError(
+                f"{entry.name}: the labels run from {targets.min()} to {targets.max()}, "
+                f"and must be from 0 to {entry.classes - 1}"
+            )
+    if verify and sum(entry.counts) not in (0, count):
+        raise UserError(
+            f"{entry.name}: the files hold {count:,} datapoints and not the published {sum(entry.counts):,}: "
+            "fetch them again, or set data.verify=false to take them as they are"
+        )
+
+
+def _prepare(entry: Entry, raw: Raw, split: str, seed: int, note: str) -> Dataset:
+    inputs, targets = raw.inputs, raw.targets
+    if raw.test_inputs is not None and raw.test_targets is not None:
+        inputs, targets = (
+            np.concatenate([inputs, raw.test_inputs]),
+            np.concatenate([targets, raw.test_targets]),
+        )
+    if split == "own" and raw.test_inputs is not None:
+        train, test = np.arange(len(raw.inputs)), np.arange(len(raw.inputs), len(inputs))
+    else:
+        train, test = _split(_strata(entry, targets, raw.snr_db), seed)
+    low, high = raw.scale
+    x_train, x_test = (_rescaled(inputs[rows], low, high) for rows in (train, test))
+    mean, deviation = _moments(x_train)
+    for array in (x_train, x_test):
+        array -= mean
+        array /= deviation
+    kind = np.int64 if entry.classes else np.float32
+    return Dataset(
+        name=entry.name,
+        train_inputs=x_train,
+        train_targets=targets[train].astype(kind),
+        test_inputs=x_test,
+        test_targets=targets[test].astype(kind),
+        class_names=entry.class_names,
+        kind=entry.kind,
+        note=note,
+        test_snr_db=None if raw.snr_db is None else raw.snr_db[test],
+    )
+
+
+def _strata(entry: Entry, targets: NDArray[Any], snr_db: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """What must be equally frequent in both parts: the class, for signals the class at each SNR."""
+    if not entry.classes:
+        return np.zeros(len(targets), dtype=np.int64)
+    keys = targets.astype(np.int64) * 1000 + (0 if snr_db is None else snr_db)
+    return np.asarray(np.unique(keys, return_inverse=True)[1])
+
+
+def _split(strata: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Random rows of the training and test part, 80/20, the test part spread evenly over the strata."""
+    sizes = np.bincount(strata)
+    wanted = whole_parts(round(TEST_SHARE * len(strata)), sizes / len(strata))
+    shuffled = stream(seed, "split").permutation(len(strata))
+    grouped = shuffled[np.argsort(strata[shuffled], kind="stable")]
+    rank = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    is_test = rank < np.repeat(wanted, sizes)
+    return np.sort(grouped[~is_test]), np.sort(grouped[is_test])
+
+
+def _rescaled(inputs: NDArray[Any], low: float, high: float) -> NDArray[np.float32]:
+    scaled = inputs.astype(np.float32)
+    scaled -= np.float32(low)
+    scaled /= np.float32(high - low)
+    return scaled
+
+
+def _moments(inputs: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Mean and standard deviation of each channel (or feature), in double precision, some rows at a time."""
+    axes = (0, *range(2, inputs.ndim))
+    count = inputs.size / inputs.shape[1]
+    total, squares = np.zeros(inputs.shape[1]), np.zeros(inputs.shape[1])
+    for start in range(0, len(inputs), ROWS):
+        part = inputs[start : start + ROWS].astype(np.float64)
+        total += part.sum(axis=axes)
+        squares += (part * part).sum(axis=axes)
+    mean = total / count
+    deviation = np.sqrt(np.maximum(squares / count - mean**2, 0.0))
+    deviation[deviation < 1e-12] = 1.0  # a channel that never changes stays at zero
+    shape = (-1, *([1] * (inputs.ndim - 2)))
+    return mean.reshape(shape).astype(np.float32), deviation.reshape(shape).astype(np.float32)

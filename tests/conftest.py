@@ -1,0 +1,37 @@
+"""Networks that many tests share."""
+
+import numpy as np
+import pytest
+
+from d2dfl import Config, Network, preset
+
+RULES = {
+    "best": {},
+    "best 5%": {"network.threshold": "0.05"},
+    "paper": {"discovery.no_link": True},
+    "paper over-ask": {"reward.threshold_rule": "over-ask"},
+    "paper tolerance": {"reward.threshold_rule": "tolerance", "reward.metric": "jensen-shannon"},
+    "strict literal": {"reward.threshold_rule": "strict", "reward.budget_rule": "literal", "reward.gate": 4},
+}
+
+
+def config_of(name: str, **changes: object) -> Config:
+    """A small configuration for one set of reward rules."""
+    base = preset("paper" if name.startswith(("paper", "strict")) else "best")
+    return base.with_(**{"network.devices": 9, "network.partitions": 6, **RULES[name], **changes})
+
+
+@pytest.fixture(params=list(RULES))
+def config(request: pytest.FixtureRequest) -> Config:
+    return config_of(request.param)
+
+
+def random_slots(network: Network, edges: int, seed: int) -> np.ndarray:
+    """Random valid links without repetition, some missing."""
+    generator = np.random.default_rng(seed)
+    slots = np.full((network.devices, edges), -1, dtype=np.int32)
+    for device in range(network.devices):
+        real = np.nonzero(network.candidates[device] >= 0)[0]
+        picks = generator.permutation(real)[:edges]
+        slots[device, : len(picks)] = np.where(generator.random(len(picks)) < 0.8, picks, -1)
+    return slots

@@ -1,0 +1,275 @@
+"""Channel, clusters, trust, thresholds, and networks of one's own."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from d2dfl import Config, Network, UserError, preset
+from d2dfl.network import channel, trust
+from d2dfl.network.clusters import dense, unreliable_pair
+from d2dfl.network.files import load_network, save_network
+from d2dfl.network.network import label_shares, label_skewed_counts, thresholds, whole_parts
+
+
+def small(**changes: object) -> Config:
+    return preset("best").with_(**{"network.devices": 8, **changes})
+
+
+def test_drop_probability_at_the_papers_figures() -> None:
+    assert np.allclose(channel.drop_probability([0.55, 0.05], 0.8, 0.02), [0.0266, 0.2566], atol=1e-4)
+    assert channel.drop_probability(0.0, 0.8, 0.02) == 1.0
+
+
+@pytest.mark.parametrize("kind", ["path-loss", "gaussian", "physical", "harsh"])
+def test_channels_give_probabilities(kind: str) -> None:
+    network = Network.generate(small(**{"channel.kind": kind, "network.devices": 30, "channel.shadowing_db": 4.0}), 2)
+    assert ((network.drop >= 0) & (network.drop <= 1)).all()
+    assert network.drop.std() > 0
+    if kind in ("path-loss", "gaussian"):
+        assert network.drop.min() >= 0.0265
+        assert network.drop.max() <= 0.2567
+
+
+def test_path_loss_falls_with_distance() -> None:
+    network = Network.generate(small(), 0)
+    distance = np.linalg.norm(network.positions[network.candidates] - network.positions[:, None], axis=2)
+    order = distance.argsort(axis=1)
+    assert (np.diff(np.take_along_axis(network.drop, order, axis=1), axis=1) >= 0).all()
+
+
+def test_physical_units_by_hand() -> None:
+    config = small(**{"channel.kind": "physical", "channel.noise_figure_db": 0.0}).channel
+    power = channel.received_power(
+        np.array([[0.0, 0.0], [100.0, 0.0]]), np.array([[1], [0]], dtype=np.int32), config, 0
+    )
+    # Friis at 2.4 GHz, 10 dBm, 100 m: 10 - 80.05 dB = -70.05 dBm
+    assert np.allclose(10 * np.log10(power) + 30, -70.05, atol=0.01)
+    assert np.isclose(10 * np.log10(channel.noise_power(config)) + 30, -113.98, atol=0.01)  # kTB at 1 MHz
+
+
+def test_csv(tmp_path: Path) -> None:
+    file = tmp_path / "rss.csv"
+    table = np.random.default_rng(0).uniform(0.1, 0.5, (8, 8))
+    np.savetxt(file, table, delimiter=",")
+    network = Network.generate(small(**{"channel.kind": "csv", "channel.file": str(file)}), 0)
+    assert np.allclose(dense(network.candidates, network.rss, 0.0)[0, 1:], table[0, 1:])
+    for bad in ("1,2\n3\n", "1,x\n2,3\n", "1,2,3\n4,5,6\n", "1,-2\n3,4\n"):
+        file.write_text(bad)
+        with pytest.raises(UserError):
+            channel.read_csv(file)
+    with pytest.raises(UserError, match="cannot read"):
+        channel.read_csv(tmp_path / "missing.csv")
+
+
+def test_quantised_levels() -> None:
+    config = small(**{"channel.levels": 5}).channel
+    assert channel.quantise([0.05, 0.149, 0.151, 0.55, 0.9, 0.0], config).tolist() == [0, 0, 1, 4, 4, 0]
+
+
+@pytest.mark.parametrize("devices", [2, 25, 60])
+@pytest.mark.parametrize("reliability", [0.0, 0.04, 0.08, 1.0])
+def test_every_pair_inside_a_cluster_is_reliable(devices: int, reliability: float) -> None:
+    network = Network.generate(
+        small(**{"network.devices": devices, "channel.reliability": reliability, "channel.shadowing_db": 3.0}),
+        1,
+    )
+    assert unreliable_pair(network.candidates, network.drop, network.cluster, reliability) is None
+    worst = np.maximum(dense(network.candidates, network.drop, 1.0), dense(network.candidates, network.drop, 1.0).T)
+    for group in range(len(network.budget)):
+        members = np.nonzero(network.cluster == group)[0]
+        pairs = worst[np.ix_(members, members)][~np.eye(len(members), dtype=bool)]
+        assert (pairs <= reliability).all()
+
+
+def test_large_networks_grow_clusters_greedily_and_keep_the_promise() -> None:
+    network = Network.generate(small(**{"network.devices": 2500, "channel.slots": 16}), 0)
+    assert network.slots == 16
+    assert unreliable_pair(network.candidates, network.drop, network.cluster, 0.05) is None
+    assert len(network.budget) < 2000  # it does put devices together
+    assert network.candidates.min() >= 0
+    assert (network.candidates != np.arange(2500)[:, None]).all()
+
+
+def test_unreliable_pair_is_found() -> None:
+    network = Network.generate(small(), 0)
+    assert unreliable_pair(network.candidates, network.drop, np.zeros(8, dtype=np.int32), 0.03) is not None
+
+
+def test_devices_on_one_spot_do_not_hear_themselves() -> None:
+    near = channel.hear(np.zeros((50, 2)), 5)
+    assert (near != np.arange(50)[:, None]).all()
+
+
+def test_trust_rules() -> None:
+    candidates = channel.hear(np.random.default_rng(0).random((30, 2)), 0)
+    make = {
+        rule: trust.make(rule, candidates, 10, 3)
+        for rule in ("random:0.5", "rows:0.5", "columns:0.5", "block", "full", "none", "random:0")
+    }
+    assert abs(make["random:0.5"].mean() - 0.5) < 0.03
+    assert make["full"].all()
+    assert not make["none"].any()
+    assert not make["random:0"].any()
+    closed_rows = ~make["rows:0.5"].any(axis=2)
+    assert abs(closed_rows.mean() - 0.5) < 0.06
+    assert abs(make["rows:0.5"][~closed_rows].mean() - 0.5) < 0.03  # R27: the rest keeps its density
+    table = np.zeros((30, 30, 10), dtype=bool)
+    table[candidates, np.arange(30)[:, None]] = make["columns:0.5"]
+    assert (table.any(axis=1).sum(axis=1) == 5).all()  # each transmitter closes exactly half of its columns
+    widths = make["block"].sum(axis=2)
+    assert widths.max() <= 4
+    assert (widths >= 1).mean() > 0.9
+    for bad in ("nope", "random:x", "random:2", "rows:-1", "missing.npy"):
+        with pytest.raises(UserError):
+            trust.make(bad, candidates, 10, 0)
+
+
+def test_trust_from_file(tmp_path: Path) -> None:
+    file = tmp_path / "trust.npy"
+    table = np.random.default_rng(0).integers(0, 2, (8, 8, 10))
+    np.save(file, table)
+    network = Network.generate(small(**{"network.trust": str(file)}), 0)
+    assert (network.trust[2, 0] == table[network.candidates[2, 0], 2]).all()
+    for bad in (table[:, :, :3], table * 2):
+        np.save(file, bad)
+        with pytest.raises(UserError):
+            Network.generate(small(**{"network.trust": str(file)}), 0)
+    np.save(file, np.array([{}], dtype=object), allow_pickle=True)
+    with pytest.raises(UserError):  # never unpickled
+        Network.generate(small(**{"network.trust": str(file)}), 0)
+
+
+def test_counts_are_exact() -> None:
+    assert label_shares(3).tolist() == [0.7, pytest.approx(0.2), pytest.approx(0.1)]
+    assert whole_parts(10, np.array([1 / 3, 1 / 3, 1 / 3])).tolist() == [4, 3, 3]
+    counts = label_skewed_counts(40, 10, 3, 1200, 0)
+    assert (np.sort(counts, axis=1)[:, -3:] == [120, 240, 840]).all()
+    assert ((counts > 0).sum(axis=1) == 3).all()
+    assert (label_skewed_counts(40, 10, 1, 7, 0).max(axis=1) == 7).all()
+    with pytest.raises(UserError, match="only 2 partitions"):
+        label_skewed_counts(4, 2, 3, 10, 0)
+    assert (thresholds(counts, "iid") == 120).all()
+    assert (thresholds(counts, "0.05") == 60).all()
+    for bad in ("x", "-1", "2", "nan"):
+        with pytest.raises(UserError, match="network.threshold"):
+            thresholds(counts, bad)
+
+
+@pytest.mark.parametrize("suffix", ["npz", "json"])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"channel.slots": 3}, {"network.devices": 1}, {"network.devices": 1100, "channel.slots": 4}],
+)
+def test_a_saved_network_comes_back(tmp_path: Path, suffix: str, changes: dict[str, object]) -> None:
+    network = Network.generate(small(**changes), 4)
+    file = tmp_path / f"net.{suffix}"
+    save_network(network, file)
+    again = load_network(file)
+    assert (dense(again.candidates, again.drop, 1.0) == dense(network.candidates, network.drop, 1.0)).all()
+    for name in ("counts", "threshold", "cluster", "budget", "positions"):
+        assert (getattr(again, name) == getattr(network, name)).all()
+    assert again.trust.sum() == network.trust.sum()
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+def arrays(**changes: object) -> dict[str, object]:
+    base: dict[str, object] = {
+        "counts": np.array([[10.0, 0], [0, 10], [5, 5]]),
+        "threshold": np.full((3, 2), 4.0),
+        "trust": np.ones((3, 3, 2)),
+        "drop": np.full((3, 3), 0.1),
+    }
+    return {name: value for name, value in {**base, **changes}.items() if value is not None}
+
+
+def test_drop_is_receiver_first_and_trust_transmitter_first() -> None:
+    drop = np.full((3, 3), 0.1)
+    drop[0, 1] = 0.4
+    believed = np.zeros((3, 3, 2))
+    believed[1, 0, 1] = 1
+    network = Network.from_arrays(**arrays(drop=drop, trust=believed))
+    assert network.drop[0].tolist() == [0.4, 0.1]
+    assert network.drop[1].tolist() == [0.1, 0.1]
+    assert network.trust[0].tolist() == [[False, True], [False, False]]
+    assert not network.trust[1:].any()
+
+
+def test_a_certain_loss_is_not_heard_and_the_diagonal_is_ignored() -> None:
+    drop = np.full((3, 3), 0.1)
+    drop[0, 1] = 1.0
+    drop[1] = 1.0
+    np.fill_diagonal(drop, np.nan)
+    network = Network.from_arrays(**arrays(drop=drop))
+    assert network.candidates.tolist() == [[2, -1], [-1, -1], [0, 1]]
+    assert network.drop[0].tolist() == [0.1, 1.0]
+    by_power = Network.from_arrays(**arrays(drop=None, rss=[[9, 0, 0.3], [0.3, 9, 0.3], [0.3, 0.3, 9]]))
+    assert by_power.candidates[0].tolist() == [2, -1]
+
+
+BAD = {
+    "counts": [
+        np.full((3, 2), -1.0),
+        np.full((3, 2), np.nan),
+        np.zeros(3),
+        [[1, 2], [3]],
+        "text",
+        np.zeros((0, 2)),
+    ],
+    "threshold": [np.zeros((2, 2)), np.full((3, 2), -1.0), np.full((3, 2), np.inf)],
+    "trust": [np.full((3, 3, 2), 0.5), np.ones((3, 2)), np.ones((3, 3, 3))],
+    "drop": [
+        np.full((3, 3), 1.5),
+        np.full((3, 3), -0.1),
+        np.zeros((2, 2)),
+        np.array([[0, np.nan, 0], [0, 0, 0], [0, 0, 0]]),
+        None,
+    ],
+    "rss": [np.ones((3, 3))],
+    "positions": [np.zeros((3, 3)), np.full((3, 2), np.nan)],
+    "cluster": [[0, 1], [0, 0, 2], [0.5, 0, 0]],
+    "budget": [[1.0]],
+    "candidates": [[[0], [1], [2]], [[5], [0], [0]], [[1, 1], [0, 2], [0, 1]], [[1], [0]]],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in BAD.items() for value in values])
+def test_bad_arrays_are_named_in_one_sentence(name: str, value: object) -> None:
+    with pytest.raises(UserError) as caught:
+        Network.from_arrays(**arrays(**{name: value}))
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_files(tmp_path: Path) -> None:
+    file = tmp_path / "net.json"
+    good = {name: np.asarray(value).tolist() for name, value in arrays().items()}
+    for content in (
+        "",
+        "[1]",
+        "{",
+        json.dumps({**good, "surprise": 1}),
+        json.dumps({"counts": good["counts"]}),
+        "[" * 5000,
+    ):
+        file.write_text(content)
+        with pytest.raises(UserError):
+            load_network(file)
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(UserError):
+        load_network(file)
+    archive = tmp_path / "net.npz"
+    archive.write_bytes(b"PK\x03\x04 not really")
+    with pytest.raises(UserError):
+        load_network(archive)
+    np.savez(archive, **{**arrays(), "counts": np.array([{}], dtype=object)})
+    with pytest.raises(UserError):
+        load_network(archive)
+    for missing in ("nothing.npz", "nothing.json", "net.txt"):
+        with pytest.raises(UserError):
+            load_network(tmp_path / missing)
+    with pytest.raises(UserError):
+        save_network(Network.from_arrays(**arrays()), tmp_path / "folder" / "net.npz")
+    with pytest.raises(UserError):
+        save_network(Network.from_arrays(**arrays()), tmp_path / "net.txt")
