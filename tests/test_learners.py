@@ -73,7 +73,7 @@ def test_qlearning_literal_update_mixes_all_actions() -> None:
         qlearning.train(board, terms, rules, tables, work, keys, step, step + 1, 1.0)
         for device in range(9):
             action = work.slot[device] if work.slot[device] >= 0 else 8
-            assert np.isclose(tables.total[device, action] / (step + 1), tables.buffer[device, : step + 1].mean())
+            assert np.isclose(tables.total[device, action] / (step + 1), tables.buffer[: step + 1, device].mean())
 
 
 def test_block_sampling_is_the_softmax() -> None:
@@ -86,7 +86,7 @@ def test_block_sampling_is_the_softmax() -> None:
     tables.total[:] = np.random.default_rng(0).normal(size=tables.total.shape)
     qlearning.reweigh(board, qlearning.rules_of(config.qlearning), tables, 0.5)
     odds = np.exp(tables.total[0] / 0.5)
-    picks = [qlearning.sample(tables, 0, uniform(keys[1], n)) for n in range(20_000)]
+    picks = [qlearning.sample(tables.weight, tables.block, 6, 0, uniform(keys[1], n)) for n in range(20_000)]
     seen = np.bincount(picks, minlength=40) / 20_000
     assert np.abs(seen - odds / odds.sum()).max() < 0.01
 

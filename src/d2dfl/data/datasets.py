@@ -1,7 +1,7 @@
 """Datasets by name: find or fetch the original files, read, check, split, scale."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +148,11 @@ def _radio(settings: RadioConfig, seed: int, progress: Progress) -> Raw:
 def _find(entry: Entry) -> tuple[Form, Mapping[str, Path]] | None:
     if entry.read is None:
         return Form(()), {}
-    return files.find(entry.forms, files.search_folders(entry.name, entry.folders))
+    found = files.find(entry.forms, files.search_folders(entry.name, entry.folders))
+    if found is not None and found[0].archive is not None and found[0].archive.name in found[1]:
+        # An archive that was unpacked before need not be unpacked again.
+        return files.find([replace(found[0], archive=None)], [files.cache_folder(entry.name)]) or found
+    return found
 
 
 def _whole(form: Form, paths: Mapping[str, Path]) -> bool:

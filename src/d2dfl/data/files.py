@@ -8,7 +8,7 @@ import tarfile
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -66,9 +66,8 @@ def search_folders(name: str, extra: Iterable[str]) -> list[Path]:
     return [*roots, cache_folder(name), *(folder for folder in system if folder.is_absolute())]
 
 
-def find(forms: Iterable[Form], folders: Iterable[Path]) -> tuple[Form, dict[str, Path]] | None:
+def find(forms: Sequence[Form], folders: Iterable[Path]) -> tuple[Form, dict[str, Path]] | None:
     """The first folder that holds all files of a form. An archive counts as `{archive name: path}`."""
-    forms = list(forms)
     for folder in folders:
         for form in forms:
             for place in [folder, *(folder / below for below in form.folders)]:
@@ -80,7 +79,7 @@ def find(forms: Iterable[Form], folders: Iterable[Path]) -> tuple[Form, dict[str
     return None
 
 
-def partly(forms: Iterable[Form], folders: Iterable[Path]) -> list[Path]:
+def partly(forms: Sequence[Form], folders: Iterable[Path]) -> list[Path]:
     """Files that belong to the dataset but are not enough of it."""
     places = [
         place for folder in folders for place in [folder, *(folder / sub for form in forms for sub in form.folders)]
@@ -148,10 +147,8 @@ def download(file: File, path: Path, progress: Progress = silent) -> None:
         part.replace(path)
     except (OSError, http.client.HTTPException) as error:  # URLError is an OSError
         raise UserError(f"cannot download {file.name} from {file.url}: {_reason(error)}") from None
-    except UserError as error:
-        raise UserError(
-            f"{file.url} gave another file than the published {file.name} ({str(error).split(':')[0]})"
-        ) from None
+    except UserError:
+        raise UserError(f"{file.url} gave another file than the published {file.name}: try again later") from None
     finally:
         part.unlink(missing_ok=True)
 

@@ -98,7 +98,7 @@ def fade(signal: NDArray[np.complex64], rng: np.random.Generator) -> NDArray[np.
     """Three paths, 0, 0.9 and 1.7 samples late, each fading by itself, the first with line of sight."""
     delay = MAGNITUDES[:, None] * np.sinc(np.arange(TAPS) - DELAYS[:, None])
     paths = sliding_window_view(signal, TAPS, axis=1)[:, :, ::-1] @ delay.T.astype(np.float32)
-    # A gain turns by less than 0.3 degrees in a window: between its two ends a straight line is exact enough.
+    # A gain moves by about 1 % in a window: between its two ends a straight line is exact enough.
     first, last = _gains(len(signal), rng)
     along = np.linspace(0, 1, LENGTH)[:, None]
     gain = first[:, None] * (1 - along) + last[:, None] * along

@@ -16,7 +16,7 @@ def _ucb(board: Any, total: Any, count: Any, device: Any, step: Any, width: Any)
     """Highest mean plus bonus; actions never tried come first."""
     best, best_score = -1, -np.inf
     for action in range(total.shape[1]):
-        if not allowed(board, device, action):
+        if not allowed(board.candidates, device, action):
             continue
         if count[device, action] == 0:
             return action
@@ -35,18 +35,20 @@ def _exp3(board: Any, log_weight: Any, chance: Any, device: Any, draw: Any, mixi
     highest = -np.inf
     number = 0
     for action in range(actions):
-        if allowed(board, device, action):
+        if allowed(board.candidates, device, action):
             number += 1
             highest = max(highest, log_weight[device, action])
     if number == 0:
         return -1
     whole = 0.0
     for action in range(actions):
-        chance[action] = np.exp(log_weight[device, action] - highest) if allowed(board, device, action) else 0.0
+        chance[action] = (
+            np.exp(log_weight[device, action] - highest) if allowed(board.candidates, device, action) else 0.0
+        )
         whole += chance[action]
     pick = -1
     for action in range(actions):
-        if allowed(board, device, action):
+        if allowed(board.candidates, device, action):
             chance[action] = (1.0 - mixing) * chance[action] / whole + mixing / number
             pick = action
             if draw < chance[action]:

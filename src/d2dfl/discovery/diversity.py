@@ -28,11 +28,17 @@ def distance(metric: Any, one: Any, other: Any) -> Any:
     wasserstein       1-Wasserstein distance with labels as points 0, 1, …, L-1 on a line
     jensen-shannon    square root of the Jensen-Shannon divergence, base 2
     """
-    partitions = len(one)
     total_one = total_other = 0.0
-    for label in range(partitions):
+    for label in range(len(one)):
         total_one += one[label]
         total_other += other[label]
+    return distance_of(metric, one, total_one, other, total_other)
+
+
+@njit(cache=True)
+def distance_of(metric: Any, one: Any, total_one: Any, other: Any, total_other: Any) -> Any:
+    """The same for vectors whose totals are known."""
+    partitions = len(one)
     if total_one <= 0.0 or total_other <= 0.0:
         return 0.0 if total_one <= 0.0 and total_other <= 0.0 else largest_distance(metric, partitions)
     scale_one, scale_other = 1.0 / total_one, 1.0 / total_other

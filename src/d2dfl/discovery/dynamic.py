@@ -69,22 +69,22 @@ def _pick(board: Any, total: Any, count: Any, rows: Any, device: Any, temperatur
     actions = total.shape[2]
     untried = 0
     for action in range(actions):
-        if allowed(board, device, action) and count[device, rows[action], action] == 0:
+        if allowed(board.candidates, device, action) and count[device, rows[action], action] == 0:
             untried += 1
     if untried > 0:
         pick = int(draw * untried)
         for action in range(actions):
-            if allowed(board, device, action) and count[device, rows[action], action] == 0:
+            if allowed(board.candidates, device, action) and count[device, rows[action], action] == 0:
                 if pick == 0:
                     return action
                 pick -= 1
     whole = 0.0
     for action in range(actions):
-        if allowed(board, device, action):
+        if allowed(board.candidates, device, action):
             whole += np.exp(total[device, rows[action], action] / count[device, rows[action], action] / temperature)
     left, chosen = draw * whole, -1
     for action in range(actions):
-        if allowed(board, device, action):
+        if allowed(board.candidates, device, action):
             chosen = action
             left -= np.exp(total[device, rows[action], action] / count[device, rows[action], action] / temperature)
             if left < 0.0:
@@ -168,7 +168,7 @@ def _best(board: Any, total: Any, count: Any, rows: Any, device: Any) -> Any:
     """Best mean reward in the current state, or -1 if nothing was ever tried in it."""
     best, result = -np.inf, -1
     for action in range(total.shape[2]):
-        if allowed(board, device, action) and count[device, rows[action], action] > 0:
+        if allowed(board.candidates, device, action) and count[device, rows[action], action] > 0:
             mean = total[device, rows[action], action] / count[device, rows[action], action]
             if mean > best:
                 best, result = mean, action

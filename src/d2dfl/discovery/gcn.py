@@ -1,13 +1,14 @@
-"""The paper's GCN baseline: a graph convolutional network at the server names a link for every device (Appendix C, R38).
+"""The paper's GCN baseline: a graph convolutional network at the server names a link for every device.
 
-The net is trained on made-up systems of 10 devices, drawn by the task's own settings, and then scores every link of
-the task's network. It sees received power and label histograms, as in the paper; it does not see trust.
+Appendix C, R38. The net is trained on made-up systems of 10 devices, drawn by the task's own settings, and then
+scores every link of the task's network. It sees received power and label histograms of devices, as in the paper, but
+not trust, nor how strong one certain link is.
 
-R38, "all possible combinations of 4 devices are considered, and the 10 best links are chosen based on the local
-reward": in each of the 210 groups of 4 devices we play all 3^4 graphs of one link a device, and a link is worth the
-mean local reward of its receiver over all those graphs. The 10 best links *of the system* are the examples of a link,
-the other 80 are not. Two other readings fail: a group has only 12 links, and 10 of 12 name nearly all of them; and if
-a receiver asked alone, without rivals, groups would make no difference.
+"All possible combinations of 4 devices are considered, and the 10 best links are chosen based on the local
+reward": in each of the 210 groups of 4 devices we play all 3^4 graphs of one link a device, and a link is worth
+the mean local reward of its receiver over those graphs. The 10 best links *of the system* are the examples of a
+link, the other 80 are not. Two other readings fail: a group has only 12 links, and 10 of 12 name nearly all of
+them; and if a receiver asked alone, without rivals, groups would make no difference.
 """
 
 import warnings
@@ -35,15 +36,18 @@ BEST = 10  # links of a training system that count as right
 WIDTH = DEVICES - 1  # received powers among a device's features
 CHANNELS = (64, 16)  # of the two convolutions
 HIDDEN = 16  # of the decoder
+STEPS = 128  # of Adam in an epoch at most: many systems are trained on in batches
 BLOCK = 2**18  # links scored at a time: bounds the memory of the decoder
 MESSAGES_PER_DEVICE = 2  # features to the server, a link back
 
 
 class Gauge(NamedTuple):
-    """How strong a link looks to the net: the same for the systems it learns from and for the task's network."""
+    """How the net's input is measured, alike for the systems it learns from and for the task's network."""
 
-    power: bool  # received power, or 1 - drop for a network that has none
-    scale: float  # mean over the training systems: received power may be in watts, 1e-9 or so
+    power: bool  # links are measured by received power, or by 1 - drop where a network has no power
+    unit: float  # mean over the training systems' links: received power may be in watts, 1e-9 or so
+    center: NDArray[np.float64]  # [feature] mean over the training systems' devices
+    spread: NDArray[np.float64]  # [feature] standard deviation
 
 
 class Scene(NamedTuple):
@@ -66,10 +70,10 @@ class Net(NamedTuple):
 def find(task: Task) -> Found:
     """Train the net on systems of 10 devices, then give every device the link that the net likes best."""
     _require()
-    # The stage is not in the seed: the server trains once and uses the net in every stage.
+    # The stage is not in the seeds: the server trains once and uses the net in every stage.
     systems = training_systems(task)
     gauge = gauge_of(systems, power=task.network.rss is not None)
-    net = make_net(WIDTH + task.network.partitions, int(stream(task.seed, "gcn", "net").integers(2**63)))
+    net = make_net(len(gauge.center), int(stream(task.seed, "gcn", "net").integers(2**63)))
     train(net, [(scene_of(system, gauge), right_links(task, system)) for system in systems], task)
     slots = best_slots(net, scene_of(task.network, gauge), task.network.candidates)
     return Found(slots[:, None], *cost(task))
@@ -85,15 +89,16 @@ def _require() -> None:
 
 
 def training_systems(task: Task) -> list[Network]:
-    """Random systems of 10 devices by the task's settings, with as many partitions as the task's network has."""
+    """Random systems of 10 devices by the task's settings, with the partitions of the task's network."""
     settings, partitions = task.config.network, task.network.partitions
     labels = settings.labels_per_device if settings.partitions == partitions else 3
+    from_file = settings.trust.endswith(".npy")  # a file fits one network only
     small = replace(
         settings,
         devices=DEVICES,
         partitions=partitions,
         labels_per_device=min(labels, partitions),
-        trust="random:0.5" if settings.trust.endswith(".npy") else settings.trust,  # a file fits one network only
+        trust="random:0.5" if from_file else settings.trust,
     )
     config = replace(task.config, network=small, channel=_drawable(task))
     seeds = stream(task.seed, "gcn", "systems").integers(2**63, size=task.config.gcn.systems)
@@ -101,7 +106,7 @@ def training_systems(task: Task) -> list[Network]:
 
 
 def _drawable(task: Task) -> ChannelConfig:
-    """The task's channel; in place of a table from a file, Gaussian powers with the table's mean and spread."""
+    """The task's channel; for a table from a file, Gaussian power with the table's mean and spread."""
     channel, network = task.config.channel, task.network
     if channel.kind != "csv":
         return channel
@@ -130,7 +135,7 @@ def right_links(task: Task, system: Network) -> NDArray[np.bool_]:
 
 @njit(cache=True)
 def link_worth(board: Any, terms: Any, work: Any) -> Any:
-    """worth[receiver, slot]: the receiver's mean local reward over all graphs of all groups of 4 with this link."""
+    """worth[receiver, slot]: the receiver's mean local reward over all groups' graphs that have this link."""
     devices, slots = board.candidates.shape
     total = np.zeros((devices, slots))
     games = np.zeros((devices, slots))
@@ -144,7 +149,7 @@ def link_worth(board: Any, terms: Any, work: Any) -> Any:
 
 @njit(cache=True)
 def _play_group(board: Any, terms: Any, work: Any, group: Any, total: Any, games: Any) -> None:
-    """Every graph in which each device of the group has a link from another one of the group, if it hears any."""
+    """Every graph in which each device of the group has a link from inside the group, if it hears anyone there."""
     choices = np.empty((GROUP, GROUP), np.int32)
     sizes = np.zeros(GROUP, np.int64)
     graphs = 1
@@ -172,33 +177,45 @@ def _play_group(board: Any, terms: Any, work: Any, group: Any, total: Any, games
 
 
 def gauge_of(systems: list[Network], power: bool) -> Gauge:
-    """Received power where the task has it, in units of its mean over the training systems."""
-    raw = Gauge(power, 1.0)
-    mean = np.mean([strength(system, raw)[system.candidates >= 0].mean() for system in systems])
-    return Gauge(power, float(mean) or 1.0)
+    """Units in which the training systems' features have mean 0 and standard deviation 1.
+
+    Without them the powers, all near 1, drown the histograms and the net learns nothing about labels.
+    """
+    unit = np.mean([strength(system, power)[system.candidates >= 0].mean() for system in systems])
+    unit = float(unit) or 1.0
+    rows = np.concatenate([features_of(system, power, unit) for system in systems])
+    spread = rows.std(axis=0)
+    return Gauge(power, unit, rows.mean(axis=0), np.where(spread > 0, spread, 1.0))
 
 
-def strength(network: Network, gauge: Gauge) -> NDArray[np.float64]:
+def strength(network: Network, power: bool) -> NDArray[np.float64]:
     """How strong each link is, [receiver, slot]; 0 in empty slots."""
-    value = network.rss if gauge.power and network.rss is not None else 1.0 - network.drop
-    return np.where(network.candidates >= 0, value / gauge.scale, 0.0)
+    value = network.rss if power and network.rss is not None else 1.0 - network.drop
+    return np.where(network.candidates >= 0, value, 0.0)
+
+
+def features_of(network: Network, power: bool, unit: float) -> NDArray[np.float64]:
+    """[device, WIDTH + partition]: sorted strengths of the links, in units of `unit`, and the label histogram."""
+    held = network.counts.sum(axis=1, keepdims=True)
+    histogram = network.counts / np.where(held > 0, held, 1.0)
+    ordered = sorted_strengths(strength(network, power) / unit, network.candidates >= 0)
+    return np.concatenate([ordered, histogram], axis=1)
 
 
 def sorted_strengths(values: NDArray[np.float64], heard: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Each device's strengths in falling order, resampled to WIDTH values [device, WIDTH]; zeros if it hears nobody.
+    """Each device's strengths in falling order, resampled to [device, WIDTH]; zeros if it hears nobody.
 
-    Evenly spaced places of the sorted row, with interpolation between neighbours: from the strongest to the weakest
-    for any number of devices. Cutting the row of a larger network off would show the net only strong links, such as
-    its training systems never have; of 9 values nothing changes.
+    Taken at evenly spaced places of the sorted row, between neighbours by interpolation: always from the strongest
+    to the weakest, so that a row of 24 looks like the rows of 9 that the net was trained on, which stay as they
+    are. The first 9 of 24 would all be strong, and zeros after a short row would look like dead links.
     """
     ordered = -np.sort(np.where(heard, -values, np.inf), axis=1)
-    last = heard.sum(axis=1) - 1
-    place = np.maximum(last, 0)[:, None] * np.linspace(0.0, 1.0, WIDTH)
-    below = np.floor(place).astype(np.int64)
-    above = np.minimum(below + 1, np.maximum(last, 0)[:, None])
-    low, high = (np.take_along_axis(ordered, index, axis=1) for index in (below, above))
-    silent = (last < 0)[:, None]
-    low, high = np.where(silent, 0.0, low), np.where(silent, 0.0, high)
+    last = np.maximum(heard.sum(axis=1) - 1, 0)[:, None]
+    ordered[~heard.any(axis=1)] = 0.0
+    place = last * np.linspace(0.0, 1.0, WIDTH)
+    below = place.astype(np.int64)
+    low = np.take_along_axis(ordered, below, axis=1)
+    high = np.take_along_axis(ordered, np.minimum(below + 1, last), axis=1)
     return np.asarray(low + (high - low) * (place - below))
 
 
@@ -206,17 +223,16 @@ def scene_of(network: Network, gauge: Gauge) -> Scene:
     """Features of the devices and links with their weights, in O(devices * slots)."""
     import torch
 
-    values, heard = strength(network, gauge), network.candidates >= 0
-    held = network.counts.sum(axis=1, keepdims=True)
-    histogram = network.counts / np.where(held > 0, held, 1.0)
-    receiver, slot = np.nonzero(heard)
-    # A convolution adds a link of weight 1 from a device to itself. Divided by the number of devices heard, all others
-    # together weigh about as much, whatever the size of the network; else a device in a large one would not see itself.
-    weights = values[receiver, slot] / heard.sum(axis=1)[receiver]
+    heard = network.candidates >= 0
+    receiver = np.nonzero(heard)[0]
+    # A convolution adds a link of weight 1 from a device to itself. Divided by the number of devices heard, all
+    # others together weigh about as much; else a device of a large network would be lost among them.
+    weights = strength(network, gauge.power) / gauge.unit / np.maximum(heard.sum(axis=1, keepdims=True), 1)
+    features = (features_of(network, gauge.power, gauge.unit) - gauge.center) / gauge.spread
     return Scene(
-        features=_float(np.concatenate([sorted_strengths(values, heard), histogram], axis=1)),
-        links=torch.from_numpy(np.stack([network.candidates[receiver, slot].astype(np.int64), receiver])),
-        weights=_float(weights),
+        features=_float(features),
+        links=torch.from_numpy(np.stack([network.candidates[heard].astype(np.int64), receiver])),
+        weights=_float(weights[heard]),
     )
 
 
@@ -258,30 +274,45 @@ def logits(net: Net, embedding: "torch.Tensor", links: "torch.Tensor") -> "torch
 
 
 def train(net: Net, lessons: list[tuple[Scene, NDArray[np.bool_]]], task: Task) -> list[float]:
-    """One step of Adam per system and epoch; returns the mean loss of each epoch."""
+    """Adam on batches of systems, with right and wrong links; returns the mean loss of each epoch."""
     import torch
 
     config = task.config.gcn
     parameters = [parameter for layer in net for parameter in layer.parameters()]
     adam = torch.optim.Adam(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
-    examples = [(scene, _float(right)) for scene, right in lessons]
+    size = -(-len(lessons) // STEPS)
+    batches = [joined(lessons[first : first + size]) for first in range(0, len(lessons), size)]
     losses = []
     for epoch in range(config.epochs):
         summed = 0.0
-        for scene, right in examples:
+        for scene, right in batches:
             adam.zero_grad()
             score = logits(net, embed(net, scene), scene.links)
             loss = torch.nn.functional.binary_cross_entropy_with_logits(score, right)
             loss.backward()  # type: ignore[no-untyped-call]
             adam.step()
             summed += loss.item()
-        losses.append(summed / len(examples))
+        losses.append(summed / len(batches))
         task.progress((epoch + 1) / config.epochs)
     return losses
 
 
+def joined(lessons: list[tuple[Scene, NDArray[np.bool_]]]) -> tuple[Scene, "torch.Tensor"]:
+    """Several systems as one graph without links between them."""
+    import torch
+
+    scenes = [scene for scene, _ in lessons]
+    starts = np.cumsum([0, *(len(scene.features) for scene in scenes)])
+    scene = Scene(
+        features=torch.cat([scene.features for scene in scenes]),
+        links=torch.cat([scene.links + int(start) for scene, start in zip(scenes, starts, strict=False)], dim=1),
+        weights=torch.cat([scene.weights for scene in scenes]),
+    )
+    return scene, _float(np.concatenate([right for _, right in lessons]))
+
+
 def best_slots(net: Net, scene: Scene, candidates: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The slot with the highest score for each device, the first of equals; -1 for a device that hears nobody.
+    """The slot with the highest score for each device, the first of equals; -1 if it hears nobody.
 
     However low the score: the paper's GCN cannot choose to have no link.
     """
@@ -291,14 +322,15 @@ def best_slots(net: Net, scene: Scene, candidates: NDArray[np.int32]) -> NDArray
     scores = np.full(candidates.shape, -np.inf, dtype=np.float32)
     with torch.no_grad():
         embedding = embed(net, scene)
-        parts = [logits(net, embedding, part) for part in scene.links.split(BLOCK, dim=1)]
+        parts = [logits(net, embedding, part) for part in torch.split(scene.links, BLOCK, dim=1)]
     scores[heard] = torch.cat(parts).numpy()
     return np.where(heard.any(axis=1), scores.argmax(axis=1), -1).astype(np.int32)
 
 
 def cost(task: Task) -> tuple[float, float]:
-    """Messages and bits: received powers and counts of each device to the server, the number of a device back."""
+    """Messages and bits: each device's received powers and counts to the server, a device number back."""
     network, discovery = task.network, task.config.discovery
     powers = float((network.candidates >= 0).sum())
     counts = float(network.devices) * (network.partitions + 1)
-    return float(network.devices * MESSAGES_PER_DEVICE), powers * discovery.real_bits + counts * discovery.count_bits
+    bits = powers * discovery.real_bits + counts * discovery.count_bits
+    return float(network.devices * MESSAGES_PER_DEVICE), bits

@@ -35,10 +35,10 @@ class Tables(NamedTuple):
     visits: NDArray[np.int32]  # [device, action] psi^C: rewards in the action's buffer
     tries: NDArray[np.int32]  # [device] actions tried in the opening round, R13
     offset: NDArray[np.int64]  # [device] where the opening round starts
-    buffer: NDArray[np.float64]  # [device, H] Omega: the device's last rewards
+    buffer: NDArray[np.float64]  # [H, device] Omega: the device's last rewards
     buffer_total: NDArray[np.float64]  # [device]
-    log: NDArray[np.float64]  # [device, step] rewards, linked per action: each action's own ring of H
-    log_next: NDArray[np.int32]  # [device, step]
+    log: NDArray[np.float64]  # [step, device] rewards, linked per action: each action's own ring of H
+    log_next: NDArray[np.int32]  # [step, device]
     oldest: NDArray[np.int32]  # [device, action] step of the oldest reward in the action's ring
     newest: NDArray[np.int32]  # [device, action]
 
@@ -77,10 +77,10 @@ def tables_of(board: Board, config: QlearningConfig, keys: NDArray[np.uint64], n
         visits=np.zeros((devices, actions), dtype=np.int32),
         tries=np.zeros(devices, dtype=np.int32),
         offset=(keys % np.uint64(actions)).astype(np.int64),
-        buffer=np.zeros((devices, min(config.buffer, config.steps))),
+        buffer=np.zeros((min(config.buffer, config.steps), devices)),
         buffer_total=np.zeros(devices),
-        log=np.zeros((devices, steps)),
-        log_next=np.full((devices, steps), -1, dtype=np.int32),
+        log=np.zeros((steps, devices)),
+        log_next=np.full((steps, devices), -1, dtype=np.int32),
         oldest=np.full((devices, actions) if steps else (devices, 0), -1, dtype=np.int32),
         newest=np.full((devices, actions) if steps else (devices, 0), -1, dtype=np.int32),
     )
@@ -90,155 +90,165 @@ def tables_of(board: Board, config: QlearningConfig, keys: NDArray[np.uint64], n
 
 
 @njit(cache=True)
-def allowed(board: Any, device: Any, action: Any) -> Any:
+def allowed(candidates: Any, device: Any, action: Any) -> Any:
     """Whether the action exists: a slot with a device behind it, or the no-link action past the slots."""
-    return action >= board.candidates.shape[1] or board.candidates[device, action] >= 0
+    return action >= candidates.shape[1] or candidates[device, action] >= 0
+
+
+@njit(cache=True)
+def _width(weight: Any, block: Any) -> Any:
+    """Actions in a block."""
+    return -(-weight.shape[1] // block.shape[1])
+
+
+@njit(cache=True)
+def _add_block(weight: Any, block: Any, device: Any, number: Any, width: Any) -> None:
+    """Sum one block of a device's weights anew: no drift, unlike adding differences."""
+    total = 0.0
+    for action in range(number * width, min(number * width + width, weight.shape[1])):
+        total += weight[device, action]
+    block[device, number] = total
 
 
 @njit(cache=True)
 def reweigh(board: Any, rules: Any, tables: Any, temperature: Any) -> None:
     """All weights anew, after the temperature changed."""
-    devices, actions = tables.weight.shape
+    candidates, weight, block = board.candidates, tables.weight, tables.block
+    total, visits = tables.total, tables.visits
+    devices, actions = weight.shape
     for device in range(devices):
         for action in range(actions):
-            weight = 0.0
-            if allowed(board, device, action) and (tables.visits[device, action] > 0 or rules.untried != ONCE):
-                mean = tables.total[device, action] / max(tables.visits[device, action], 1)
-                weight = np.exp(mean / temperature)
-            tables.weight[device, action] = weight
-        for block in range(tables.block.shape[1]):
-            _add_block(tables, device, block)
+            value = 0.0
+            if allowed(candidates, device, action) and (visits[device, action] > 0 or rules.untried != ONCE):
+                value = np.exp(total[device, action] / max(visits[device, action], 1) / temperature)
+            weight[device, action] = value
+        for number in range(block.shape[1]):
+            _add_block(weight, block, device, number, _width(weight, block))
 
 
 @njit(cache=True)
-def _add_block(tables: Any, device: Any, block: Any) -> None:
-    actions = tables.weight.shape[1]
-    width = _width(tables)
-    total = 0.0
-    for action in range(block * width, min(block * width + width, actions)):
-        total += tables.weight[device, action]
-    tables.block[device, block] = total
-
-
-@njit(cache=True)
-def _width(tables: Any) -> Any:
-    return -(-tables.weight.shape[1] // tables.block.shape[1])
-
-
-@njit(cache=True)
-def sample(tables: Any, device: Any, draw: Any) -> Any:
+def sample(weight: Any, block: Any, width: Any, device: Any, draw: Any) -> Any:
     """An action with probability proportional to its weight (eq. prob_edge), or -1 if no action has any."""
-    blocks = tables.block.shape[1]
-    actions = tables.weight.shape[1]
+    actions, blocks = weight.shape[1], block.shape[1]
     total = 0.0
-    for block in range(blocks):
-        total += tables.block[device, block]
+    for number in range(blocks):
+        total += block[device, number]
     left = draw * total
     chosen = -1
-    for block in range(blocks):
-        if tables.block[device, block] > 0.0:
-            chosen = block
-            if left < tables.block[device, block]:
+    for number in range(blocks):
+        if block[device, number] > 0.0:
+            chosen = number
+            if left < block[device, number]:
                 break
-            left -= tables.block[device, block]
+            left -= block[device, number]
     if chosen < 0:
         return -1
-    width = _width(tables)
     pick = -1
     for action in range(chosen * width, min(chosen * width + width, actions)):
-        if tables.weight[device, action] > 0.0:
+        if weight[device, action] > 0.0:
             pick = action
-            if left < tables.weight[device, action]:
+            if left < weight[device, action]:
                 break
-            left -= tables.weight[device, action]
+            left -= weight[device, action]
     return pick
 
 
 @njit(cache=True)
-def choose(board: Any, rules: Any, tables: Any, device: Any, draw: Any) -> Any:
-    """The device's action: each one once from a random place on (R13), then by softmax."""
-    actions = tables.weight.shape[1]
-    if rules.untried == ONCE:
-        while tables.tries[device] < actions:
-            action = (tables.offset[device] + tables.tries[device]) % actions
-            tables.tries[device] += 1
-            if allowed(board, device, action):
-                return action
-    return sample(tables, device, draw)
+def _untried(candidates: Any, tries: Any, offset: Any, actions: Any, device: Any) -> Any:
+    """R13: the next action of the opening round, which starts at a random place, or -1 when all were tried."""
+    while tries[device] < actions:
+        action = (offset[device] + tries[device]) % actions
+        tries[device] += 1
+        if allowed(candidates, device, action):
+            return action
+    return -1
 
 
 @njit(cache=True)
-def learn(rules: Any, tables: Any, device: Any, action: Any, step: Any, reward: Any, temperature: Any) -> None:
-    """Policy update (Section IV-E)."""
-    size = tables.buffer.shape[1]
-    filled = min(step, size)
+def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any, filled: Any, reward: Any) -> Any:
+    """Lower a reward that is below the buffer's average, put it into the buffer, and return it."""
     # R14: while the buffer fills, its mean divides by what is in it, not by H.
-    if filled > 0 and reward < tables.buffer_total[device] / filled:
+    if filled > 0 and reward * filled < buffer_total[device]:
         # R4: the literal product turns a bad negative reward into a nearly neutral one.
         reward = (1.0 - rules.reduction) * reward if rules.multiply else reward - rules.reduction * abs(reward)
-    tables.buffer_total[device] += reward - (tables.buffer[device, step % size] if step >= size else 0.0)
-    tables.buffer[device, step % size] = reward
-    if rules.literal:  # R2: the mean of all actions' rewards goes into the chosen action's entry
-        tables.total[device, action] = tables.buffer_total[device]
-        tables.visits[device, action] = min(step + 1, size)
-    else:
-        _remember(rules, tables, device, action, step, reward)
-    mean = tables.total[device, action] / tables.visits[device, action]
-    tables.weight[device, action] = np.exp(mean / temperature)
-    _add_block(tables, device, action // _width(tables))
+    buffer_total[device] += reward - buffer[place, device]  # a place that was never used holds 0
+    buffer[place, device] = reward
+    return reward
 
 
 @njit(cache=True)
-def _remember(rules: Any, tables: Any, device: Any, action: Any, step: Any, reward: Any) -> None:
+def _remember(
+    log: Any,
+    log_next: Any,
+    oldest: Any,
+    newest: Any,
+    total: Any,
+    visits: Any,
+    device: Any,
+    action: Any,
+    step: Any,
+    reward: Any,
+    horizon: Any,
+) -> None:
     """R2: a ring of the last H rewards for each action, as a linked list through the device's log."""
-    if tables.visits[device, action] == 0:
-        tables.total[device, action] = 0.0  # drop the optimistic start
-    tables.total[device, action] += reward
-    if tables.log.shape[1] == 0:
-        tables.visits[device, action] += 1
+    seen = visits[device, action]
+    # The first reward replaces an optimistic start.
+    total[device, action] = reward if seen == 0 else total[device, action] + reward
+    if log.shape[0] == 0:
+        visits[device, action] = seen + 1
         return
-    tables.log[device, step] = reward
-    if tables.visits[device, action] == 0:
-        tables.oldest[device, action] = step
+    log[step, device] = reward
+    if seen == 0:
+        oldest[device, action] = step
     else:
-        tables.log_next[device, tables.newest[device, action]] = step
-    tables.newest[device, action] = step
-    if tables.visits[device, action] < rules.horizon:
-        tables.visits[device, action] += 1
+        log_next[newest[device, action], device] = step
+    newest[device, action] = step
+    if seen < horizon:
+        visits[device, action] = seen + 1
     else:
-        first = tables.oldest[device, action]
-        tables.total[device, action] -= tables.log[device, first]
-        tables.oldest[device, action] = tables.log_next[device, first]
+        first = oldest[device, action]
+        total[device, action] -= log[first, device]
+        oldest[device, action] = log_next[first, device]
 
 
 @njit(cache=True)
 def train(
-    board: Any,
-    terms: Any,
-    rules: Any,
-    tables: Any,
-    work: Any,
-    keys: Any,
-    first: Any,
-    last: Any,
-    temperature: Any,
+    board: Any, terms: Any, rules: Any, tables: Any, work: Any, keys: Any, first: Any, last: Any, temperature: Any
 ) -> None:
-    """Rounds first to last - 1 at one temperature."""
-    devices, slots = board.candidates.shape
+    """Rounds first to last - 1 at one temperature: choose, play, learn (Sections IV-B to IV-E)."""
+    # Fields are taken out of the records once: inside the loop each access would count references, at 10 times the cost.
+    candidates, drop, slot_of, drop_of, reward = board.candidates, board.drop, work.slot, work.drop, work.reward
+    weight, block, total, visits, tries = tables.weight, tables.block, tables.total, tables.visits, tables.tries
+    offset, buffer, buffer_total, log = tables.offset, tables.buffer, tables.buffer_total, tables.log
+    log_next, oldest, newest = tables.log_next, tables.oldest, tables.newest
+    devices, slots = candidates.shape
+    actions = weight.shape[1]
+    width = _width(weight, block)
     chosen = np.empty(devices, np.int64)
     for step in range(first, last):
         for device in range(devices):
-            action = choose(board, rules, tables, device, uniform(keys[device], step))
+            action = -1
+            if rules.untried == ONCE and tries[device] < actions:
+                action = _untried(candidates, tries, offset, actions, device)
+            if action < 0:
+                action = sample(weight, block, width, device, uniform(keys[device], step))
             chosen[device] = action
-            if 0 <= action < slots:
-                work.slot[device] = action
-                work.drop[device] = board.drop[device, action]
-            else:
-                work.slot[device] = -1
+            slot_of[device] = action if action < slots else -1
+            drop_of[device] = drop[device, action] if 0 <= action < slots else 0.0
         play_round(board, terms, work)
+        place, filled = step % buffer.shape[0], min(step, buffer.shape[0])
         for device in range(devices):
-            if chosen[device] >= 0:
-                learn(rules, tables, device, chosen[device], step, work.reward[device], temperature)
+            action = chosen[device]
+            if action < 0:
+                continue
+            earned = _reduced(rules, buffer, buffer_total, device, place, filled, reward[device])
+            if rules.literal:  # R2: the mean of all actions' rewards goes into the chosen action's entry
+                total[device, action] = buffer_total[device]
+                visits[device, action] = min(step + 1, buffer.shape[0])
+            else:
+                _remember(log, log_next, oldest, newest, total, visits, device, action, step, earned, rules.horizon)
+            weight[device, action] = np.exp(total[device, action] / visits[device, action] / temperature)
+            _add_block(weight, block, device, action // width, width)
 
 
 @njit(cache=True)
@@ -294,8 +304,11 @@ def read_off(board: Board, tables: Tables, config: QlearningConfig, keys: NDArra
     """R3: the best action of each device, or one sampled from its softmax as it stands."""
     if config.final == "argmax":
         return np.asarray(greedy_actions(board, tables))
-    slots = board.candidates.shape[1]
-    draws = [sample(tables, device, uniform(key, config.steps)) for device, key in enumerate(keys)]
+    slots, width = board.candidates.shape[1], _width(tables.weight, tables.block)
+    draws = [
+        sample(tables.weight, tables.block, width, device, uniform(key, config.steps))
+        for device, key in enumerate(keys)
+    ]
     return np.array([action if action < slots else -1 for action in draws], dtype=np.int32)
 
 

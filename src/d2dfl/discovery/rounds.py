@@ -10,8 +10,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.discovery.diversity import distance, distance_of
 from d2dfl.discovery.game import Board
-from d2dfl.discovery.reward import OVER_ASK, budget_term, diversity_score, meets
+from d2dfl.discovery.reward import CHANGE, OVER_ASK, budget_term, meets
 
 
 class Round(NamedTuple):
@@ -43,55 +44,71 @@ def round_of(board: Board) -> Round:
 
 
 @njit(cache=True)
-def play_round(board: Any, terms: Any, work: Any) -> None:
-    """Algorithm 1 and the rewards for the choices in work.slot, whose loss probabilities are in work.drop."""
-    devices, partitions = board.counts.shape
-    work.demand[:] = 0.0
-    for device in range(devices):  # V and Q (eqs. avl_at_tx, req_at_dst)
-        slot = work.slot[device]
+def _ask(board: Any, terms: Any, work: Any) -> None:
+    """V and Q of every device (eqs. avl_at_tx, req_at_dst), and the demand that they add up to."""
+    candidates, trust, surplus, need = board.candidates, board.trust, board.surplus, board.need
+    slots, drop, request, demand = work.slot, work.drop, work.request, work.demand
+    devices, partitions = need.shape
+    demand[:] = 0.0
+    for device in range(devices):
+        slot = slots[device]
         if slot < 0:
             continue
-        transmitter = board.candidates[device, slot]
-        stretch = 1.0 / max(1.0 - work.drop[device], 1e-12) if terms.rule == OVER_ASK else 1.0  # R1
+        transmitter = candidates[device, slot]
+        stretch = 1.0 / max(1.0 - drop[device], 1e-12) if terms.rule == OVER_ASK else 1.0  # R1
         for label in range(partitions):
             asked = 0.0
-            if board.trust[device, slot, label] and board.surplus[transmitter, label] > 0.0:
-                asked = board.need[device, label] * stretch
-                work.demand[transmitter, label] += asked
-            work.request[device, label] = asked
-    work.used[:] = board.spent
+            if trust[device, slot, label] and surplus[transmitter, label] > 0.0:
+                asked = need[device, label] * stretch
+                demand[transmitter, label] += asked
+            request[device, label] = asked
+
+
+@njit(cache=True)
+def play_round(board: Any, terms: Any, work: Any) -> None:
+    """Algorithm 1 and the rewards for the choices in work.slot, whose loss probabilities are in work.drop."""
+    _ask(board, terms, work)
+    candidates, counts, surplus, threshold = board.candidates, board.counts, board.surplus, board.threshold
+    cluster, before, population = board.cluster, board.before, board.population
+    slots, drop, request, demand = work.slot, work.drop, work.request, work.demand
+    after, used, local_of, reward = work.after, work.used, work.local, work.reward
+    devices, partitions = counts.shape
+    used[:] = board.spent
+    everyone = population.sum()
     total = 0.0
     for device in range(devices):  # U, D-hat and r (eqs. tx_buffer, final_diversity_vector, sup_local_reward)
-        slot = work.slot[device]
+        slot = slots[device]
+        transmitter = candidates[device, slot] if slot >= 0 else 0
+        arrives = 1.0 - drop[device]
+        whole = mass = 0.0
         met = 0
-        if slot >= 0:
-            transmitter = board.candidates[device, slot]
-            arrives = 1.0 - work.drop[device]
-            whole = 0.0
         for label in range(partitions):
-            held = board.counts[device, label] - min(work.demand[device, label], board.surplus[device, label])
+            held = counts[device, label] - min(demand[device, label], surplus[device, label])
             amount = 0.0
             if slot >= 0:
-                amount = work.request[device, label]
-                demand, surplus = work.demand[transmitter, label], board.surplus[transmitter, label]
-                if demand > surplus:
-                    amount *= surplus / demand
+                amount = request[device, label]
+                if demand[transmitter, label] > surplus[transmitter, label]:
+                    amount *= surplus[transmitter, label] / demand[transmitter, label]
                 whole += amount
-                work.after[label] = held + amount * arrives
-            else:
-                work.after[label] = held
-            if terms.gate > 0 and meets(terms, work.after[label], held + amount, board.threshold[device, label]):
+            after[label] = held + amount * arrives
+            mass += after[label]
+            if terms.gate > 0 and meets(terms, after[label], held + amount, threshold[device, label]):
                 met += 1
-        score = diversity_score(terms, board.counts[device], work.after, met, board.before[device], board.population)
+        score = 0.0
+        if met >= terms.gate:
+            if terms.kind == CHANGE:
+                score = distance(terms.metric, counts[device], after)
+            else:
+                score = before[device] - distance_of(terms.metric, after, mass, population, everyone)
         local = terms.diversity * score
-        if slot >= 0:
-            local -= terms.reliability * work.drop[device]
-            if board.cluster[transmitter] != board.cluster[device]:
-                work.used[board.cluster[device]] += whole
-        work.local[device] = local
+        if slot >= 0:  # to the letter, a chosen link costs its loss even when nothing moves over it
+            local -= terms.reliability * drop[device]
+            if cluster[transmitter] != cluster[device]:
+                used[cluster[device]] += whole
+        local_of[device] = local
         total += local
     mean = total / devices
-    for cluster in range(len(board.budget)):  # the budget term replaces d' in place
-        work.used[cluster] = terms.budget * budget_term(terms, board.budget[cluster], work.used[cluster])
+    for number in range(len(used)):  # the budget term replaces d' in place
+        used[number] = terms.budget * budget_term(terms, board.budget[number], used[number])
     for device in range(devices):  # R_i = r_i + gamma * r_k^G (eq. sup_global_reward)
-        work.reward[device] = work.local[device] + terms.gamma * (mean + work.used[board.cluster[device]])
+        reward[device] = local_of[device] + terms.gamma * (mean + used[cluster[device]])
