@@ -33,11 +33,11 @@ def python_loop(
             if step < actions:
                 chosen.append((plain_keys[device] + step) % actions)
                 continue
-            left, action = plain_uniform(plain_keys[device], step) * sum(weights[device]), 0
-            for action, weight in enumerate(weights[device]):
-                if left < weight:
-                    break
-                left -= weight
+            left = plain_uniform(plain_keys[device], step) * sum(weights[device])
+            action = 0
+            while action < slots and left >= weights[device][action]:
+                left -= weights[device][action]
+                action += 1
             chosen.append(action)
         rewards = plain_round(network, config, [a if a < slots else -1 for a in chosen])
         for device, (action, reward) in enumerate(zip(chosen, rewards, strict=True)):

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from plain import numpy_loop, python_loop
 
 from d2dfl import Network, preset
 from d2dfl.discovery import qlearning
@@ -20,6 +19,7 @@ from d2dfl.discovery.game import board_of
 from d2dfl.discovery.reward import Terms
 from d2dfl.discovery.rounds import play_round, round_of
 from d2dfl.rng import device_keys, uniform
+from plain import numpy_loop, python_loop
 
 TEMPERATURE = 0.1
 REPEATS = 5

@@ -21,10 +21,6 @@ from d2dfl.errors import MissingExtraError
 FAST = {"gcn.epochs": 2, "gcn.systems": 2}
 
 
-def task_of(network: Network, config: Config, seed: int = 0) -> Task:
-    return Task(network, config, seed)
-
-
 def worth_of(task: Task, network: Network) -> np.ndarray:
     board = board_of(network, task.terms)
     return np.asarray(gcn.link_worth(board, task.terms, round_of(board)))
@@ -46,7 +42,7 @@ def test_contract(config: Config) -> None:
     config = config.with_(**FAST)
     network = with_gaps(Network.generate(config, 3), 4)
     shares: list[float] = []
-    found = gcn.find(replace(task_of(network, config), progress=shares.append))
+    found = gcn.find(replace(Task(network, config, 0), progress=shares.append))
     assert found.slots.shape == (9, 1)
     assert found.slots.dtype == np.int32
     hears = (network.candidates >= 0).any(axis=1)
@@ -59,7 +55,7 @@ def test_contract(config: Config) -> None:
 
 def test_cost_is_one_upload_and_one_answer_per_device() -> None:
     config = config_of("best", **FAST, **{"discovery.real_bits": 32, "discovery.count_bits": 8})
-    found = gcn.find(task_of(Network.generate(config, 0), config))
+    found = gcn.find(Task(Network.generate(config, 0), config, 0))
     assert found.messages == 18
     assert found.message_bits == 9 * (8 * 32 + 6 * 8 + 8)
 
@@ -67,7 +63,7 @@ def test_cost_is_one_upload_and_one_answer_per_device() -> None:
 @pytest.mark.parametrize("devices", [1, 2, 60])
 def test_any_number_of_devices(devices: int) -> None:
     config = config_of("best", **FAST, **{"network.devices": devices})
-    slots = gcn.find(task_of(Network.generate(config, 0), config)).slots
+    slots = gcn.find(Task(Network.generate(config, 0), config, 0)).slots
     assert slots.shape == (devices, 1)
     assert (slots >= 0).all() == (devices > 1)
 
@@ -82,7 +78,7 @@ def test_networks_that_the_settings_cannot_draw() -> None:
         replace(drawn, rss=drawn.rss * 1e-9),
         replace(drawn, rss=None),
     ):
-        assert (gcn.find(task_of(network, config)).slots >= 0).all()
+        assert (gcn.find(Task(network, config, 0)).slots >= 0).all()
 
 
 def test_power_is_seen_on_one_scale_whatever_its_unit() -> None:
@@ -91,7 +87,7 @@ def test_power_is_seen_on_one_scale_whatever_its_unit() -> None:
     network = Network.generate(config_of("best"), 0)
     assert network.rss is not None
     loud = replace(network, rss=network.rss * 1e9)
-    gauges = [gcn.gauge_of(gcn.training_systems(task_of(one, config)), power=True) for one in (network, loud)]
+    gauges = [gcn.gauge_of(gcn.training_systems(Task(one, config, 0)), power=True) for one in (network, loud)]
     quiet_scene, loud_scene = (gcn.scene_of(*pair) for pair in zip((network, loud), gauges, strict=True))
     torch.testing.assert_close(quiet_scene.features, loud_scene.features)
     torch.testing.assert_close(quiet_scene.weights, loud_scene.weights)
@@ -102,11 +98,11 @@ def test_same_seed_same_slots_and_the_global_random_state_stays() -> None:
     network = Network.generate(config, 0)
     torch.manual_seed(1)
     before = torch.get_rng_state()
-    first = gcn.find(task_of(network, config, seed=7)).slots
+    first = gcn.find(Task(network, config, seed=7)).slots
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(2)
-    np.testing.assert_array_equal(gcn.find(task_of(network, config, seed=7)).slots, first)
-    others = [gcn.find(task_of(network, config, seed=seed)).slots for seed in range(3)]
+    np.testing.assert_array_equal(gcn.find(Task(network, config, seed=7)).slots, first)
+    others = [gcn.find(Task(network, config, seed=seed)).slots for seed in range(3)]
     assert any((other != first).any() for other in others)
 
 
@@ -114,7 +110,7 @@ def test_same_seed_same_slots_and_the_global_random_state_stays() -> None:
 def test_worth_of_links_equals_the_loops(config: Config, slots: int) -> None:
     config = config.with_(**{"network.devices": 6, "channel.slots": slots})
     network = Network.generate(config, 2)
-    task = task_of(network, config)
+    task = Task(network, config, 0)
     rewards: dict[tuple[int, int], list[float]] = {}
     for group in itertools.combinations(range(6), 4):
         inside = [[s for s, j in enumerate(network.candidates[i]) if j in group] or [-1] for i in group]
@@ -138,7 +134,7 @@ def test_worth_of_links_equals_the_loops(config: Config, slots: int) -> None:
 
 def test_ten_links_of_a_training_system_are_right() -> None:
     config = config_of("best", **FAST)
-    task = task_of(Network.generate(config, 0), config)
+    task = Task(Network.generate(config, 0), config, 0)
     system = gcn.training_systems(task)[1]
     assert system.counts.shape == (10, 6)
     right = gcn.right_links(task, system)
@@ -162,7 +158,7 @@ def test_sorted_strengths_keep_nine_and_span_any_row() -> None:
 
 def test_a_batch_scores_like_its_systems_one_by_one() -> None:
     config = config_of("best", **{"gcn.systems": 3})
-    task = task_of(Network.generate(config, 0), config)
+    task = Task(Network.generate(config, 0), config, 0)
     systems = gcn.training_systems(task)
     gauge = gcn.gauge_of(systems, power=True)
     net = gcn.make_net(len(gauge.center), 0)
@@ -185,7 +181,7 @@ def test_the_pair_is_ordered() -> None:
 def test_it_learns_to_tell_good_links() -> None:
     """On systems that it never saw, its links are worth more than a uniform pick is on average."""
     config = config_of("best", **{"network.partitions": 10, "network.devices": 10, "channel.kind": "harsh"})
-    task = task_of(Network.generate(config, 0), config)
+    task = Task(Network.generate(config, 0), config, 0)
     systems = gcn.training_systems(task)
     gauge = gcn.gauge_of(systems, power=True)
     net = gcn.make_net(len(gauge.center), 0)
@@ -202,7 +198,7 @@ def test_it_learns_to_tell_good_links() -> None:
     assert np.mean(ahead) > 0.02
 
 
-def test_two_stages_use_one_net() -> None:
+def test_a_second_link_comes_from_a_second_stage() -> None:
     config = config_of("best", **FAST, **{"discovery.edges": 2, "discovery.edge_mode": "sequence"})
     network = Network.generate(config, 0)
     graph = discover(network, config, seed=1, method="gcn").graph
@@ -215,4 +211,4 @@ def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch_geometric.nn", None)
     config = config_of("best", **FAST)
     with pytest.raises(MissingExtraError, match=r"pip install 'd2dfl\[gcn\]'"):
-        gcn.find(task_of(Network.generate(config, 0), config))
+        gcn.find(Task(Network.generate(config, 0), config, 0))

@@ -135,73 +135,70 @@ def _evaluate_all(board: Any, terms: Any, play: Any) -> None:
 @njit(cache=True)
 def _reward(board: Any, terms: Any, play: Any, device: Any) -> Any:
     """r of one device and the datapoints allocated to it from other clusters, from the links in force."""
-    partitions = board.counts.shape[1]
-    edges = play.slots.shape[1]
-    after = np.empty(partitions)
-    sent = np.zeros(partitions)
+    # Fields are taken out of the records once: each access counts references.
+    counts, surplus, drop, candidates = board.counts, board.surplus, board.drop, board.candidates
+    demand, request, share, slots = play.demand, play.request, play.share, play.slots
+    partitions, edges = counts.shape[1], slots.shape[1]
+    after, sent = np.empty(partitions), np.empty(partitions)
     for label in range(partitions):
-        after[label] = board.counts[device, label] - min(play.demand[device, label], board.surplus[device, label])
+        after[label] = counts[device, label] - min(demand[device, label], surplus[device, label])
+        sent[label] = after[label]
     cost = outside = 0.0
     for edge in range(edges):
-        slot = play.slots[device, edge]
+        slot = slots[device, edge]
         if slot < 0:
             continue
-        transmitter = board.candidates[device, slot]
-        arrives = 1.0 - board.drop[device, slot]
+        transmitter = candidates[device, slot]
+        arrives = 1.0 - drop[device, slot]
         whole = 0.0
         for label in range(partitions):
-            amount = play.request[device, edge, label] * play.share[transmitter, label]
+            amount = request[device, edge, label] * share[transmitter, label]
             sent[label] += amount
             after[label] += amount * arrives
             whole += amount
         if whole > LEAST:  # a link over which nothing moves is no link
-            cost += board.drop[device, slot]
+            cost += drop[device, slot]
         if board.cluster[transmitter] != board.cluster[device]:
             outside += whole
     met = 0
     if terms.gate > 0:
         for label in range(partitions):
-            given = min(play.demand[device, label], board.surplus[device, label])
-            if meets(
-                terms,
-                after[label],
-                board.counts[device, label] + sent[label] - given,
-                board.threshold[device, label],
-            ):
+            if meets(terms, after[label], sent[label], board.threshold[device, label]):
                 met += 1
-    score = diversity_score(terms, board.counts[device], after, met, board.before[device], board.population)
+    score = diversity_score(terms, counts[device], after, met, board.before[device], board.population)
     return terms.diversity * score - terms.reliability * cost, outside
 
 
 @njit(cache=True)
 def _fill_requests(board: Any, terms: Any, play: Any, receiver: Any) -> None:
     """Q of all links of a receiver (eqs. avl_at_tx, req_at_dst), split by what the transmitters can spare (R16)."""
-    partitions = board.counts.shape[1]
-    edges = play.slots.shape[1]
+    surplus, trust, candidates, drop = board.surplus, board.trust, board.candidates, board.drop
+    needs, request, slots = board.need, play.request, play.slots
+    partitions, edges = needs.shape[1], slots.shape[1]
     for label in range(partitions):
-        need = board.need[receiver, label]
+        need = needs[receiver, label]
         whole = 0.0
         for edge in range(edges):
-            play.request[receiver, edge, label] = 0.0
-            slot = play.slots[receiver, edge]
-            if need > 0.0 and slot >= 0 and board.trust[receiver, slot, label]:
-                whole += board.surplus[board.candidates[receiver, slot], label]
+            request[receiver, edge, label] = 0.0
+            slot = slots[receiver, edge]
+            if need > 0.0 and slot >= 0 and trust[receiver, slot, label]:
+                whole += surplus[candidates[receiver, slot], label]
         if whole <= 0.0:
             continue
         for edge in range(edges):
-            slot = play.slots[receiver, edge]
-            if slot >= 0 and board.trust[receiver, slot, label]:
-                asked = need * board.surplus[board.candidates[receiver, slot], label] / whole
+            slot = slots[receiver, edge]
+            if slot >= 0 and trust[receiver, slot, label]:
+                asked = need * surplus[candidates[receiver, slot], label] / whole
                 if terms.rule == OVER_ASK:  # R1
-                    asked /= max(1.0 - board.drop[receiver, slot], 1e-12)
-                play.request[receiver, edge, label] = asked
+                    asked /= max(1.0 - drop[receiver, slot], 1e-12)
+                request[receiver, edge, label] = asked
 
 
 @njit(cache=True)
-def _touch(play: Any, size: Any, device: Any) -> Any:
-    if play.touched[device] != play.clock[0]:
-        play.touched[device] = play.clock[0]
-        play.queue[size] = device
+def _touch(touched: Any, queue: Any, now: Any, size: Any, device: Any) -> Any:
+    if touched[device] != now:
+        touched[device] = now
+        queue[size] = device
         return size + 1
     return size
 
@@ -209,37 +206,39 @@ def _touch(play: Any, size: Any, device: Any) -> Any:
 @njit(cache=True)
 def _serve(board: Any, play: Any, transmitter: Any, size: Any) -> Any:
     """Sum a transmitter's demand anew and queue everyone whose allocation changes. Returns the queue's new size."""
-    partitions = board.counts.shape[1]
-    edges = play.slots.shape[1]
+    surpluses, requests, demands, shares = board.surplus, play.request, play.demand, play.share
+    following, touched, queue, now = play.following, play.touched, play.queue, play.clock[0]
+    partitions, edges = surpluses.shape[1], play.slots.shape[1]
+    first = play.first[transmitter]
     changed = np.zeros(partitions, np.bool_)
     any_changed = any_given = False
     for label in range(partitions):
+        surplus = surpluses[transmitter, label]
         demand = 0.0
-        if board.surplus[transmitter, label] > 0.0:
-            request = play.first[transmitter]
+        if surplus > 0.0:
+            request = first
             while request >= 0:
-                demand += play.request[request // edges, request % edges, label]
-                request = play.following[request]
-        surplus = board.surplus[transmitter, label]
-        if min(demand, surplus) != min(play.demand[transmitter, label], surplus):
+                demand += requests[request // edges, request % edges, label]
+                request = following[request]
+        if min(demand, surplus) != min(demands[transmitter, label], surplus):
             any_given = True
-        play.demand[transmitter, label] = demand
+        demands[transmitter, label] = demand
         share = 1.0 if demand <= surplus else surplus / demand
-        if share != play.share[transmitter, label]:
-            play.share[transmitter, label] = share
+        if share != shares[transmitter, label]:
+            shares[transmitter, label] = share
             changed[label] = True
             any_changed = True
     if any_given:
-        size = _touch(play, size, transmitter)
+        size = _touch(touched, queue, now, size, transmitter)
     if any_changed:
-        request = play.first[transmitter]
+        request = first
         while request >= 0:
             requester = request // edges
             for label in range(partitions):
-                if changed[label] and play.request[requester, request % edges, label] > 0.0:
-                    size = _touch(play, size, requester)
+                if changed[label] and requests[requester, request % edges, label] > 0.0:
+                    size = _touch(touched, queue, now, size, requester)
                     break
-            request = play.following[request]
+            request = following[request]
     return size
 
 
@@ -285,7 +284,7 @@ def set_link(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: 
     if joined >= 0:
         _link(play, joined, request)
     _fill_requests(board, terms, play, receiver)
-    size = _touch(play, 0, receiver)
+    size = _touch(play.touched, play.queue, play.clock[0], 0, receiver)
     if left >= 0:
         size = _serve(board, play, left, size)
     for other in range(edges):  # with several links, the split of the receiver's need changes at all of them

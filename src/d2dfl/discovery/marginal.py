@@ -24,8 +24,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.discovery.diversity import distance, distance_of
 from d2dfl.discovery.game import NO_LINK, Board, Play, load, set_link, start, taken, total
-from d2dfl.discovery.reward import OVER_ASK, Terms, diversity_score, meets
+from d2dfl.discovery.reward import CHANGE, OVER_ASK, Terms, meets
 from d2dfl.discovery.task import Found, Task
 from d2dfl.rng import device_keys, uniform
 
@@ -50,47 +51,73 @@ class Mind(NamedTuple):
 
 
 @njit(cache=True)
-def own_gain(board: Any, terms: Any, play: Any, receiver: Any, slot: Any) -> Any:
-    """What the receiver itself would gain from a transmitter that nobody else asks; HOPELESS if nothing would move.
+def own_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gains: Any) -> None:
+    """What the receiver itself would gain from each transmitter if nobody else asked it; HOPELESS if nothing would move.
 
     Needs no message: trusted surplus was told at the introduction, everything else is the receiver's own.
     """
-    partitions = board.counts.shape[1]
-    transmitter = board.candidates[receiver, slot]
-    arrives = 1.0 - board.drop[receiver, slot]
-    after = np.empty(partitions)
-    whole = cost = 0.0
-    met = 0
-    for label in range(partitions):
-        held = board.counts[receiver, label] - min(play.demand[receiver, label], board.surplus[receiver, label])
-        need = board.need[receiver, label]
-        sent = 0.0
-        for edge in range(play.slots.shape[1]):
-            other = play.slots[receiver, edge]
-            if other >= 0:
-                amount = play.request[receiver, edge, label] * play.share[board.candidates[receiver, other], label]
-                sent += amount
-                held += amount * (1.0 - board.drop[receiver, other])
-                need -= amount * (1.0 - board.drop[receiver, other])
-        asked = 0.0
-        if need > 0.0 and board.trust[receiver, slot, label]:
-            asked = need / max(arrives, 1e-12) if terms.rule == OVER_ASK else need
-            asked = min(asked, board.surplus[transmitter, label])
-        whole += asked
-        after[label] = held + asked * arrives
-        if terms.gate > 0:
-            start = board.counts[receiver, label] - min(play.demand[receiver, label], board.surplus[receiver, label])
-            if meets(terms, after[label], start + sent + asked, board.threshold[receiver, label]):
+    # Fields are taken out of the records once: each access counts references.
+    candidates, drop, trust, surplus = board.candidates, board.drop, board.trust, board.surplus
+    counts, threshold, population = board.counts, board.threshold, board.population
+    partitions, slots = counts.shape[1], candidates.shape[1]
+    held, sent, need, after = np.empty(partitions), np.empty(partitions), np.empty(partitions), np.empty(partitions)
+    cost = _standing(board, play, receiver, held, sent, need)
+    everyone = population.sum()
+    for slot in range(slots):
+        gains[slot] = HOPELESS
+        if not known[receiver, slot]:
+            continue
+        transmitter = candidates[receiver, slot]
+        arrives = 1.0 - drop[receiver, slot]
+        stretch = 1.0 / max(arrives, 1e-12) if terms.rule == OVER_ASK else 1.0  # R1
+        whole = mass = 0.0
+        met = 0
+        for label in range(partitions):
+            asked = 0.0
+            if need[label] > 0.0 and trust[receiver, slot, label]:
+                asked = min(need[label] * stretch, surplus[transmitter, label])
+                whole += asked
+            after[label] = held[label] + asked * arrives
+            mass += after[label]
+            if terms.gate > 0 and meets(terms, after[label], sent[label] + asked, threshold[receiver, label]):
                 met += 1
-    if whole <= 0.0:
-        return HOPELESS
+        if whole <= 0.0:
+            continue
+        score = 0.0
+        if met >= terms.gate:
+            if terms.kind == CHANGE:
+                score = distance(terms.metric, counts[receiver], after)
+            else:
+                score = board.before[receiver] - distance_of(terms.metric, after, mass, population, everyone)
+        local = terms.diversity * score - terms.reliability * (cost + drop[receiver, slot])
+        gains[slot] = (1.0 + terms.gamma) * (local - play.local[receiver])
+
+
+@njit(cache=True)
+def _standing(board: Any, play: Any, receiver: Any, held: Any, sent: Any, need: Any) -> Any:
+    """What the receiver has with its other links: counts after and before loss, and what it still needs.
+
+    Returns the loss probabilities of those links, summed.
+    """
+    cost = 0.0
+    for label in range(len(held)):
+        given = min(play.demand[receiver, label], board.surplus[receiver, label])
+        held[label] = board.counts[receiver, label] - given
+        sent[label] = held[label]
+        need[label] = board.need[receiver, label]
     for edge in range(play.slots.shape[1]):
-        other = play.slots[receiver, edge]
-        if other >= 0:
-            cost += board.drop[receiver, other]
-    score = diversity_score(terms, board.counts[receiver], after, met, board.before[receiver], board.population)
-    local = terms.diversity * score - terms.reliability * (cost + board.drop[receiver, slot])
-    return (1.0 + terms.gamma) * (local - play.local[receiver])
+        slot = play.slots[receiver, edge]
+        if slot < 0:
+            continue
+        transmitter = board.candidates[receiver, slot]
+        arrives = 1.0 - board.drop[receiver, slot]
+        cost += board.drop[receiver, slot]
+        for label in range(len(held)):
+            amount = play.request[receiver, edge, label] * play.share[transmitter, label]
+            sent[label] += amount
+            held[label] += amount * arrives
+            need[label] -= amount * arrives
+    return cost
 
 
 @njit(cache=True)
@@ -167,14 +194,16 @@ def revise(
     _move(board, terms, play, mind, receiver, edge, NO_LINK)
     best = NO_LINK
     best_worth = _gumbel(mind, key, receiver, temperature) if no_link else HOPELESS
-    estimate = np.full(slots, HOPELESS)
+    estimate = np.empty(slots)
     noise = np.zeros(slots)
+    own_gains(board, terms, play, mind.known, receiver, estimate)
     for slot in range(slots):
-        if mind.known[receiver, slot] and not taken(play, receiver, edge, slot):
-            gain = own_gain(board, terms, play, receiver, slot)
-            if gain > HOPELESS:
-                noise[slot] = _gumbel(mind, key, receiver, temperature)
-                estimate[slot] = gain + mind.bonus[receiver, slot] + noise[slot]
+        if estimate[slot] > HOPELESS:
+            if taken(play, receiver, edge, slot):
+                estimate[slot] = HOPELESS
+                continue
+            noise[slot] = _gumbel(mind, key, receiver, temperature)
+            estimate[slot] += mind.bonus[receiver, slot] + noise[slot]
     while True:
         top = -1
         for slot in range(slots):
@@ -233,13 +262,11 @@ def run_cycle(
 def temperature_unit(board: Any, terms: Any, play: Any, mind: Any) -> Any:
     """Mean over the devices of the best gain that each could have alone: what temperatures are measured in."""
     devices, slots = board.candidates.shape
+    gains = np.empty(slots)
     unit = 0.0
     for receiver in range(devices):
-        best = 0.0
-        for slot in range(slots):
-            if mind.known[receiver, slot]:
-                best = max(best, own_gain(board, terms, play, receiver, slot))
-        unit += best / devices
+        own_gains(board, terms, play, mind.known, receiver, gains)
+        unit += max(0.0, gains.max()) / devices
     return unit
 
 
