@@ -26,7 +26,11 @@ BUDGETS = (5000, 500)
 def settings(name: str, devices: int) -> Config:
     # Both presets give qlearning the readings that make it strongest here (annealing, R4); the objective differs.
     ours = preset("best")
-    config = ours if name == "best" else ours.with_(**{f"reward.{k}": v for k, v in preset("paper").to_dict()["reward"].items()})
+    config = (
+        ours
+        if name == "best"
+        else ours.with_(**{f"reward.{k}": v for k, v in preset("paper").to_dict()["reward"].items()})
+    )
     starts = 16 if devices <= 25 else 6
     return config.with_(**{"network.devices": devices, "network.threshold": "0.05", "optimum.starts": starts})
 
@@ -63,7 +67,12 @@ def table(name: str, title: str, devices: int, networks: int, methods: list[str]
     for label in rows[0]:
         share = np.array([row[label]["share"] for row in rows])
         means = {key: float(np.mean([row[label][key] for row in rows])) for key in ("labels", "distance", "messages")}
-        summary[label] = {"share": float(share.mean()), "lowest": float(share.min()), "spread": float(share.std()), **means}
+        summary[label] = {
+            "share": float(share.mean()),
+            "lowest": float(share.min()),
+            "spread": float(share.std()),
+            **means,
+        }
         print(
             f"{label:28s} {share.mean():7.3f} {share.min():7.3f} {share.std():7.3f} {'':21s}"
             f"{means['labels']:6.2f} {means['distance']:9.3f} {means['messages']:12,.0f}",

@@ -96,15 +96,37 @@ def test_marginal_equals_plain_python_step_by_step(config: Config, temperature: 
     network = Network.generate(config, 7)
     terms, keys = Terms.of(config.reward), device_keys(7, "m", devices=9)
     board = game.board_of(network, terms)
-    play, mind = game.start(board, terms, 1), marginal.introduce(board, 500)
+    play, mind = game.start(board, terms, 1), marginal.introduce(board, terms, 500)
     plain = PlainMarginal(network, config, keys)
+    plain.bonus = mind.bonus.copy()
+    free = game.free_choice(board, config.discovery.no_link)
     begin = mind.messages[0]
     for turn in range(40):
         device = turn % 9
-        marginal.revise(board, terms, play, mind, keys[device], device, 0, temperature, config.discovery.no_link)
+        marginal.revise(board, terms, play, mind, keys[device], device, 0, temperature, free)
         plain.revise(device, temperature)
         assert play.slots.tolist() == plain.slots.tolist()
         assert mind.messages[0] - begin == plain.messages
+
+
+def test_introductions_tell_what_the_transmitter_expects_to_gain() -> None:
+    network = Network.from_arrays(
+        counts=[[80, 0], [0, 80]], threshold=np.full((2, 2), 20.0), trust=np.ones((2, 2, 2)), drop=np.full((2, 2), 0.1)
+    )
+    config = preset("best")
+    terms = Terms.of(config.reward)
+    mind = marginal.introduce(game.board_of(network, terms), terms, 100)
+    # Giving 20 of 80 of the only label changes no distribution; holding a second label, it would.
+    assert mind.bonus.tolist() == [[0.0], [0.0]]
+    mixed = Network.from_arrays(
+        counts=[[80, 20], [20, 80]],
+        threshold=np.full((2, 2), 20.0),
+        trust=np.ones((2, 2, 2)),
+        drop=np.full((2, 2), 0.1),
+    )
+    mind = marginal.introduce(game.board_of(mixed, terms), terms, 100)
+    assert np.allclose(mind.bonus, 1.5 * (0.3 - 0.25))  # (80, 20) -> (60, 20): 0.8 -> 0.75 against 0.5
+    assert mind.messages[0] == 2 + 4  # one introduction per link, two messages a device along the tree
 
 
 def test_marginal_comes_to_rest_where_nobody_can_improve_alone() -> None:
@@ -114,7 +136,7 @@ def test_marginal_comes_to_rest_where_nobody_can_improve_alone() -> None:
     terms = Terms.of(config.reward)
     board = game.board_of(network, terms)
     play = game.load(board, terms, found.slots)
-    gains = [best_response(board, terms, play, device, 0, True) for device in range(12)]
+    gains = [best_response(board, terms, play, device, 0, np.ones(12, dtype=bool)) for device in range(12)]
     assert max(gains) < 0.02 * game.total(board, terms, play)
 
 

@@ -19,7 +19,7 @@ from d2dfl import summary
 from d2dfl.config import Config, preset
 from d2dfl.discovery.evaluate import share_of
 from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.methods import METHODS, Discovery, discover, method_named
+from d2dfl.methods import METHODS, Discovery, discover, method_named, warm_up
 from d2dfl.network import Network
 from d2dfl.network.files import load_network, save_network, write_whole
 
@@ -260,6 +260,8 @@ def _bar(label: str) -> Iterator[Any]:
 
 
 def _run(network: Network, config: Config, seed: int, name: str) -> Discovery:
+    with console.status(f"preparing {name} (compiles once per installation)"):
+        warm_up(name, config)
     with _bar(METHODS[name].title) as report:
         return discover(network, config, seed=seed, method=name, progress=report)
 

@@ -210,7 +210,7 @@ class GcnConfig(Section):
     epochs: int = option(100, "training epochs", low=1)
     learning_rate: float = option(1e-3, "Adam learning rate", low=0)
     weight_decay: float = option(5e-4, "Adam weight decay", low=0)
-    systems: int = option(8, "training systems of 10 devices", low=1)
+    systems: int = option(64, "training systems of 10 devices", low=1)
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,36 @@ def load(board: Board, terms: Terms, slots: NDArray[np.int32]) -> Play:
 
 
 @njit(cache=True)
+def free_choice(board: Any, no_link: Any) -> Any:
+    """[device] whether the device may end up without a link (R12).
+
+    Where it must choose somebody, it still may choose a transmitter that has nothing for it: a link over which nothing
+    moves is no link.
+    """
+    candidates, trust, surplus, need = board.candidates, board.trust, board.surplus, board.need
+    devices, slots = candidates.shape
+    free = np.full(devices, no_link)
+    for device in range(devices):
+        heard = False
+        for slot in range(slots):
+            if free[device] or candidates[device, slot] < 0:
+                continue
+            heard = True
+            useful = False
+            for label in range(need.shape[1]):
+                if (
+                    need[device, label] > 0.0
+                    and trust[device, slot, label]
+                    and surplus[candidates[device, slot], label] > 0.0
+                ):
+                    useful = True
+            free[device] = not useful
+        if not heard:
+            free[device] = True
+    return free
+
+
+@njit(cache=True)
 def total(board: Any, terms: Any, play: Any) -> Any:
     """N times the objective."""
     value = (1.0 + terms.gamma) * play.local.sum()

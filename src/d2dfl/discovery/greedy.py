@@ -8,7 +8,7 @@ import heapq
 
 import numpy as np
 
-from d2dfl.discovery.game import NO_LINK, set_link, start, taken
+from d2dfl.discovery.game import NO_LINK, free_choice, set_link, start, taken
 from d2dfl.discovery.task import Found, Task
 
 LEAST_GAIN = 1e-10
@@ -18,7 +18,7 @@ def find(task: Task) -> Found:
     """Add the best link until none gains. A link, once there, stays."""
     board, terms = task.board(), task.terms
     play = start(board, terms, task.edges)
-    no_link = task.config.discovery.no_link
+    free = free_choice(board, task.config.discovery.no_link)
 
     def gain(receiver: int, slot: int) -> float:
         edge = int(np.argmin(play.slots[receiver]))
@@ -37,8 +37,8 @@ def find(task: Task) -> Found:
         if seen < additions:
             heapq.heappush(heap, (-gain(receiver, slot), additions, receiver, slot))
             continue
-        if -value <= LEAST_GAIN and no_link:
-            break
+        if -value <= LEAST_GAIN and free[receiver]:
+            continue
         set_link(board, terms, play, receiver, int(np.argmin(play.slots[receiver])), slot)
         additions += 1
         task.progress(additions / wanted)

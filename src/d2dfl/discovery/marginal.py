@@ -25,8 +25,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from d2dfl.discovery.diversity import distance, distance_of
-from d2dfl.discovery.game import NO_LINK, Board, Play, load, set_link, start, taken, total
-from d2dfl.discovery.reward import CHANGE, OVER_ASK, Terms, meets
+from d2dfl.discovery.game import NO_LINK, Board, Play, free_choice, load, set_link, start, taken, total
+from d2dfl.discovery.reward import CHANGE, OVER_ASK, Terms, diversity_score, meets
 from d2dfl.discovery.task import Found, Task
 from d2dfl.rng import device_keys, uniform
 
@@ -185,7 +185,7 @@ def revise(
     receiver: Any,
     edge: Any,
     temperature: Any,
-    no_link: Any,
+    free: Any,
 ) -> Any:
     """One device reconsiders one of its links. Returns whether it changed."""
     slots = board.candidates.shape[1]
@@ -193,7 +193,7 @@ def revise(
     mind.revisions[0] += 1
     _move(board, terms, play, mind, receiver, edge, NO_LINK)
     best = NO_LINK
-    best_worth = _gumbel(mind, key, receiver, temperature) if no_link else HOPELESS
+    best_worth = _gumbel(mind, key, receiver, temperature) if free[receiver] else HOPELESS
     estimate = np.empty(slots)
     noise = np.zeros(slots)
     own_gains(board, terms, play, mind.known, receiver, estimate)
@@ -232,7 +232,7 @@ def run_cycle(
     stop: Any,
     hot: Any,
     first: Any,
-    no_link: Any,
+    free: Any,
 ) -> Any:
     """Revisions in turn from device `first` on, until `stop` messages are spent or nobody moves at temperature 0.
 
@@ -246,7 +246,7 @@ def run_cycle(
         changed = False
         before = mind.messages[0]
         for edge in range(edges):
-            if revise(board, terms, play, mind, keys[receiver], receiver, edge, temperature, no_link):
+            if revise(board, terms, play, mind, keys[receiver], receiver, edge, temperature, free):
                 changed = True
         if temperature <= 0.0 and not changed:
             mind.quiet[0] += 1
@@ -270,8 +270,39 @@ def temperature_unit(board: Any, terms: Any, play: Any, mind: Any) -> Any:
     return unit
 
 
-def introduce(board: Board, budget: float) -> Mind:
-    """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with.
+@njit(cache=True)
+def _expected_bonus(board: Any, terms: Any, known: Any, bonus: Any) -> None:
+    """What each transmitter expects to gain itself by serving each receiver, before it knows the receiver's need.
+
+    It takes the receiver for one like itself that holds nothing: min(surplus, own threshold) of every trusted partition.
+    A loss counts as 0: the estimate must not scare a receiver off before it has asked.
+    """
+    counts, surplus, threshold, trust = board.counts, board.surplus, board.threshold, board.trust
+    partitions = counts.shape[1]
+    after = np.empty(partitions)
+    devices, slots = known.shape
+    for receiver in range(devices):
+        for slot in range(slots):
+            if not known[receiver, slot]:
+                continue
+            device = board.candidates[receiver, slot]
+            met = before = 0
+            for label in range(partitions):
+                share = min(surplus[device, label], threshold[device, label]) if trust[receiver, slot, label] else 0.0
+                after[label] = counts[device, label] - share
+                if meets(terms, after[label], after[label], threshold[device, label]):
+                    met += 1
+                if meets(terms, counts[device, label], counts[device, label], threshold[device, label]):
+                    before += 1
+            start = board.before[device]
+            gain = diversity_score(terms, counts[device], after, met, start, board.population)
+            gain -= diversity_score(terms, counts[device], counts[device], before, start, board.population)
+            bonus[receiver, slot] = max(0.0, (1.0 + terms.gamma) * terms.diversity * gain)
+
+
+def introduce(board: Board, terms: Terms, budget: float) -> Mind:
+    """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with, and one number:
+    what it expects to gain itself.
 
     Where introductions would cost over half of the budget, receivers take them from their most reliable links only.
     """
@@ -286,14 +317,16 @@ def introduce(board: Board, budget: float) -> Mind:
         np.put_along_axis(chosen, kept, True, axis=1)
         known &= chosen
     introductions = float(known.sum())
+    bonus = np.zeros(known.shape, dtype=np.float32)
+    _expected_bonus(board, terms, known, bonus)
     # Two more messages a device add up the population's counts and the temperature unit along a tree.
     return Mind(
         known=known,
-        bonus=np.zeros(known.shape, dtype=np.float32),
+        bonus=bonus,
         draws=np.zeros(devices, dtype=np.int64),
         messages=np.array([introductions + 2.0 * devices]),
         counts=np.array([(introductions + 2.0 * devices) * partitions]),
-        reals=np.array([2.0 * devices]),
+        reals=np.array([introductions + 2.0 * devices]),
         quiet=np.zeros(1, dtype=np.int64),
         quotes=np.zeros(1, dtype=np.int64),
         revisions=np.zeros(1, dtype=np.int64),
@@ -302,11 +335,11 @@ def introduce(board: Board, budget: float) -> Mind:
 
 def find(task: Task) -> Found:
     """Spend the message budget in cycles and keep the best graph."""
-    config, no_link = task.config.marginal, task.config.discovery.no_link
-    board, terms = task.board(), task.terms
+    config, board, terms = task.config.marginal, task.board(), task.terms
+    free = free_choice(board, task.config.discovery.no_link)
     devices = task.network.devices
     keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
-    mind = introduce(board, config.messages)
+    mind = introduce(board, terms, config.messages)
     play = start(board, terms, task.edges)
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     choices = 1.0 + float(mind.known.sum(axis=1).mean())
@@ -317,7 +350,7 @@ def find(task: Task) -> Found:
     for cycle in range(cycles):
         begin = float(mind.messages[0])
         end = begin + (limit - begin) / (cycles - cycle)
-        _cycle(task, board, terms, play, mind, keys, begin, end, hot, no_link)
+        _cycle(task, board, terms, play, mind, keys, begin, end, hot, free)
         value = float(total(board, terms, play))
         if cycles > 1:
             _say(mind, 2.0 * devices, 0, 2.0 * devices)
@@ -340,7 +373,7 @@ def _cycle(
     begin: float,
     end: float,
     hot: float,
-    no_link: bool,
+    free: NDArray[np.bool_],
 ) -> None:
     """One cycle, interrupted now and then to show progress."""
     mind.quiet[0] = 0
@@ -349,7 +382,7 @@ def _cycle(
     stride = max((end - begin) / 20, 1.0)
     while mind.messages[0] < end and mind.quiet[0] < devices:
         stop = min(float(mind.messages[0]) + stride, end)
-        device = run_cycle(board, terms, play, mind, keys, begin, end, stop, hot, device, no_link)
+        device = run_cycle(board, terms, play, mind, keys, begin, end, stop, hot, device, free)
         task.progress(min(float(mind.messages[0]) / limit, 1.0))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from d2dfl.discovery import greedy, marginal
 from d2dfl.discovery.diversity import TOTAL_VARIATION
-from d2dfl.discovery.game import NO_LINK, Board, load, set_link, start, total
+from d2dfl.discovery.game import NO_LINK, Board, free_choice, load, set_link, start, total
 from d2dfl.discovery.reward import GAIN, HINGE, OVER_ASK, RATIO, Terms, budget_term
 from d2dfl.discovery.search import anneal, descend
 from d2dfl.discovery.task import Found, Task, silent
@@ -105,7 +105,7 @@ def _branch(
     found: Any,
     best: Any,
     limit: Any,
-    no_link: Any,
+    free: Any,
 ) -> Any:
     """Depth-first over the devices, best-bounded choices first. Returns the best value, the nodes visited, and whether
     the search was complete."""
@@ -136,7 +136,7 @@ def _branch(
         if sure[depth] + bound + rest[depth + 1] + ceiling <= best + 1e-9 or bound == -np.inf:
             position[depth] = choices  # choices are in falling order: the others are worse
             continue
-        if choice == 0 and not no_link:
+        if choice == 0 and not free[depth]:
             continue
         nodes += 1
         set_link(board, terms, play, depth, 0, choice - 1)
@@ -165,7 +165,8 @@ def has_bound(terms: Terms, edges: int) -> bool:
 
 def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], float]:
     """Best of several starts, each brought to rest: annealed ones, the greedy graph, and a long run of our learner."""
-    config, terms, no_link = task.config.optimum, task.terms, task.config.discovery.no_link
+    config, terms = task.config.optimum, task.terms
+    free = free_choice(board, task.config.discovery.no_link)
     quiet = replace(task, progress=silent)
     long = replace(quiet, config=task.config.with_(marginal__messages=config.messages))
     starts = [greedy.find(quiet).slots, marginal.find(long).slots]
@@ -178,8 +179,8 @@ def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], f
             play = load(board, terms, starts[number])
         else:
             play = start(board, terms, task.edges)
-            anneal(board, terms, play, keys[number - len(starts)], sweeps, HOT * unit, COLD * unit, no_link)
-        value = float(descend(board, terms, play, no_link))
+            anneal(board, terms, play, keys[number - len(starts)], sweeps, HOT * unit, COLD * unit, free)
+        value = float(descend(board, terms, play, free))
         if value > best_value:
             best, best_value = play.slots.copy(), value
         task.progress((number + 1) / (len(starts) + config.starts))
@@ -190,7 +191,7 @@ def find(task: Task) -> Found:
     """The best graph that can be found, with a proof or an upper bound where there is one."""
     board, terms = task.board(), task.terms
     empty = start(board, terms, task.edges)
-    unit = float(marginal.temperature_unit(board, terms, empty, marginal.introduce(board, 1e9))) or 1.0
+    unit = float(marginal.temperature_unit(board, terms, empty, marginal.introduce(board, terms, 1e9))) or 1.0
     best, value = _search(task, board, unit)
     devices, bound = task.network.devices, None
     bounds = choice_bounds(board, terms) if has_bound(terms, task.edges) else None
@@ -213,7 +214,7 @@ def find(task: Task) -> Found:
             slots,
             value,
             task.config.optimum.nodes,
-            task.config.discovery.no_link,
+            free_choice(board, task.config.discovery.no_link),
         )
         best = slots[:, None]
         bound = float(value) / devices if proven else bound

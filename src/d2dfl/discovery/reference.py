@@ -222,15 +222,20 @@ class PlainMarginal:
         state = self._state(slots)
         return None if state[2][device].sum() <= 0 else (1 + self.terms.gamma) * float(state[1][device] - mine)
 
+    def _free(self, device: int) -> bool:
+        """Whether the device may stay without a link: by rule, or by choosing somebody with nothing for it (R12)."""
+        heard = np.nonzero(self.network.candidates[device] >= 0)[0].tolist()
+        empty = [slot for slot in heard if self._state(self._with(device, slot))[2][device].sum() <= 0]
+        return self.config.discovery.no_link or not heard or bool(empty)
+
     def revise(self, device: int, temperature: float) -> None:
         """Withdraw, ask in the order of optimistic estimates, join the best."""
         old = int(self.slots[device, 0])
         self._move(device, -1)
         base = self._state(self.slots)
-        best, best_worth = (
-            -1,
-            self._noise(device, temperature) if self.config.discovery.no_link else -math.inf,
-        )
+        best, best_worth = -1, -math.inf
+        if self._free(device):
+            best_worth = self._noise(device, temperature)
         waiting: dict[int, float] = {}
         noise: dict[int, float] = {}
         for slot in np.nonzero(self.network.candidates[device] >= 0)[0].tolist():

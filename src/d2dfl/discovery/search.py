@@ -13,15 +13,15 @@ from d2dfl.rng import uniform
 
 
 @njit(cache=True)
-def random_slot(board: Any, receiver: Any, draw: Any, no_link: Any) -> Any:
-    """A random candidate slot of the receiver, or NO_LINK where that is allowed or there is no other."""
+def random_slot(board: Any, receiver: Any, draw: Any) -> Any:
+    """A random candidate slot of the receiver, or NO_LINK."""
     slots = board.candidates.shape[1]
-    pick = int(draw * (slots + 1)) if no_link else int(draw * slots)
+    pick = int(draw * (slots + 1))
     return pick if pick < slots and board.candidates[receiver, pick] >= 0 else NO_LINK
 
 
 @njit(cache=True)
-def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, cold: Any, no_link: Any) -> None:
+def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, cold: Any, free: Any) -> None:
     """Metropolis sweeps over all links, the temperature falling geometrically from hot to cold."""
     devices, edges = play.slots.shape
     draw = 0
@@ -30,27 +30,26 @@ def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, c
         for _ in range(devices * edges):
             receiver = int(uniform(key, draw) * devices)
             edge = int(uniform(key, draw + 1) * edges)
-            slot = random_slot(board, receiver, uniform(key, draw + 2), no_link)
+            slot = random_slot(board, receiver, uniform(key, draw + 2))
             chance = uniform(key, draw + 3)
             draw += 4
             old = play.slots[receiver, edge]
-            if (
-                slot == old
-                or (slot >= 0 and taken(play, receiver, edge, slot))
-                or (slot < 0 and not no_link and old >= 0)
-            ):
+            if slot == old or (slot >= 0 and taken(play, receiver, edge, slot)) or (slot < 0 and not free[receiver]):
                 continue
             change, _, _ = set_link(board, terms, play, receiver, edge, slot)
-            if change < 0.0 and chance >= np.exp(change / temperature):
+            forced = old < 0 and not free[receiver]
+            if change < 0.0 and not forced and chance >= np.exp(change / temperature):
                 set_link(board, terms, play, receiver, edge, old)
 
 
 @njit(cache=True)
-def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, no_link: Any) -> Any:
+def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, free: Any) -> Any:
     """Give one link its best slot, the others standing. Returns the improvement."""
     old = play.slots[receiver, edge]
     best, best_change, change = old, 1e-10, 0.0
-    for slot in range(-1 if no_link else 0, board.candidates.shape[1]):
+    if old < 0 and not free[receiver]:
+        best_change = -np.inf  # a device that must choose takes even the least bad
+    for slot in range(-1 if free[receiver] else 0, board.candidates.shape[1]):
         if slot >= 0 and (board.candidates[receiver, slot] < 0 or taken(play, receiver, edge, slot)):
             continue
         step, _, _ = set_link(board, terms, play, receiver, edge, slot)
@@ -62,7 +61,7 @@ def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, n
 
 
 @njit(cache=True)
-def descend(board: Any, terms: Any, play: Any, no_link: Any) -> Any:
+def descend(board: Any, terms: Any, play: Any, free: Any) -> Any:
     """Best responses in turn until none improves. Returns N times the objective."""
     devices, edges = play.slots.shape
     improved = True
@@ -70,6 +69,6 @@ def descend(board: Any, terms: Any, play: Any, no_link: Any) -> Any:
         improved = False
         for receiver in range(devices):
             for edge in range(edges):
-                if best_response(board, terms, play, receiver, edge, no_link) > 0.0:
+                if best_response(board, terms, play, receiver, edge, free) > 0.0:
                     improved = True
     return total(board, terms, play)

@@ -4,6 +4,7 @@ No model here has dropout: its masks would make devices depend on the order in w
 """
 
 from collections.abc import Callable
+from itertools import pairwise
 from math import prod
 
 import torch
@@ -138,7 +139,7 @@ def build(factory: Factory, shape: Shape, outputs: int, seed: int) -> nn.Module:
 
 def _dense(widths: tuple[int, ...]) -> list[nn.Module]:
     layers: list[nn.Module] = []
-    for wide, narrow in zip(widths, widths[1:], strict=False):
+    for wide, narrow in pairwise(widths):
         layers += [nn.Linear(wide, narrow), nn.ReLU()]
     return layers[:-1]
 

@@ -1,0 +1,92 @@
+"""Who trains on which datapoints in which minibatch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.rng import device_keys, stream
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The next minibatches of all rows that take steps, up to the next aggregation."""
+
+    rows: NDArray[np.int64]  # [active] which rows of params train
+    indices: NDArray[np.int64]  # [step, active, datapoint] into the pooled set; short rows repeat their first
+    counts: NDArray[np.int64]  # [active] datapoints that are real
+    keys: NDArray[np.uint64]  # [step, active] what random layers and views of a step draw from
+
+
+@dataclass
+class Batches:
+    """Minibatches of one run, drawn without replacement within a device's epoch.
+
+    The epochs of a device follow each other without a gap: a minibatch that an epoch cannot fill goes on in the
+    next, so every minibatch has min(batch, size) datapoints and every datapoint is seen equally often. Epoch e of a
+    device is a stream of its own: where a device stands is one number, and no other device moves it.
+    """
+
+    members: Sequence[NDArray[np.int64]]  # of each device, into the pooled set
+    seed: int
+    batch: int  # 0: all local data in every minibatch
+    keys: NDArray[np.uint64] = field(init=False)  # [device] minibatch b of a device draws from key + b
+    _epochs: dict[int, tuple[int, NDArray[np.int64]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.keys = device_keys(self.seed, "steps", devices=len(self.members)) >> np.uint64(1)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        return np.array([len(held) for held in self.members], dtype=np.int64)
+
+    def width(self, device: int) -> int:
+        """Datapoints in a minibatch of this device."""
+        size = len(self.members[device])
+        return min(self.batch, size) if self.batch else size
+
+    def draw(self, device: int, done: int, steps: int) -> NDArray[np.int64]:
+        """Minibatches number done, done + 1, ... of a device: [step, datapoint]."""
+        held, width = self.members[device], self.width(device)
+        if width == len(held):
+            return np.tile(held, (steps, 1))  # the order inside a minibatch means nothing
+        places = np.arange(done * width, (done + steps) * width)
+        epochs = places // len(held)
+        drawn = np.empty(len(places), dtype=np.int64)
+        for epoch in range(int(epochs[0]), int(epochs[-1]) + 1):
+            inside = epochs == epoch
+            drawn[inside] = self._order(device, epoch)[places[inside] - epoch * len(held)]
+        return held[drawn].reshape(steps, width)
+
+    def _order(self, device: int, epoch: int) -> NDArray[np.int64]:
+        known = self._epochs.get(device)
+        if known is None or known[0] != epoch:
+            known = (epoch, stream(self.seed, "batches", device, epoch).permutation(len(self.members[device])))
+            self._epochs[device] = known
+        return known[1]
+
+
+def plan_of(
+    runs: Sequence[tuple[Batches, NDArray[np.bool_], NDArray[np.int64]]], steps: int, offsets: Sequence[int]
+) -> Plan:
+    """The next `steps` minibatches of several runs: (batches, [device] who trains, [device] minibatches done).
+
+    `offsets` says where the pooled set of each run begins. Rows of the runs follow each other.
+    """
+    drawn: list[NDArray[np.int64]] = []
+    rows: list[int] = []
+    keys: list[NDArray[np.uint64]] = []
+    first = 0
+    for (batches, training, done), offset in zip(runs, offsets, strict=True):
+        for device in np.nonzero(training & (batches.sizes > 0))[0]:
+            rows.append(first + int(device))
+            drawn.append(batches.draw(int(device), int(done[device]), steps) + offset)
+            keys.append(batches.keys[device] + np.arange(done[device], done[device] + steps, dtype=np.uint64))
+        first += len(batches.members)
+    counts = np.array([part.shape[1] for part in drawn], dtype=np.int64)
+    indices = np.empty((steps, len(rows), counts.max(initial=0)), dtype=np.int64)
+    for number, part in enumerate(drawn):
+        indices[:, number] = part[:, :1]
+        indices[:, number, : part.shape[1]] = part
+    return Plan(np.array(rows, dtype=np.int64), indices, counts, np.array(keys, dtype=np.uint64).reshape(-1, steps).T)

@@ -1,0 +1,95 @@
+"""One aggregation: a row-stochastic matrix that multiplies params[device, parameter], kept in its sparse form."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+COLUMNS = 1 << 15  # parameters at a time: the temporary rows stay in the processor's cache
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """Average number a is the sum of weights[a, k] times row sources[a, k]; device i receives average receives[i].
+
+    A global mean is one average of all rows, a mean per subset one average for each, random neighbours one average
+    per device: the cost is the number of weights times the number of parameters, never devices^2.
+    """
+
+    sources: NDArray[np.int64]  # [average, source]; entries with weight 0 only pad
+    weights: NDArray[np.float64]  # [average, source], each row sums to 1
+    receives: NDArray[np.int64]  # [device]; -1: keeps its own model
+    to_server: int = 0  # models sent, for whoever counts energy
+    from_server: int = 0
+    between: int = 0
+
+    def matrix(self) -> NDArray[np.float64]:
+        """The same as a dense matrix [device, device]."""
+        devices = len(self.receives)
+        averages = np.zeros((len(self.sources), devices))
+        rows = np.broadcast_to(np.arange(len(self.sources))[:, None], self.sources.shape)
+        np.add.at(averages, (rows, self.sources), self.weights)
+        return np.where(self.receives[:, None] < 0, np.eye(devices), averages[self.receives])
+
+    def apply(self, params: Tensor) -> None:
+        """Multiply params[device, parameter] in place."""
+        target = params.device
+        receivers = np.nonzero(self.receives >= 0)[0]
+        rows = torch.from_numpy(receivers).to(target)
+        chosen = torch.from_numpy(self.receives[receivers]).to(target)
+        sources = torch.from_numpy(self.sources).to(target)
+        weights = torch.from_numpy(self.weights).to(target, params.dtype)
+        everyone = len(receivers) == len(params)
+        for start in range(0, params.shape[1], COLUMNS):
+            block = params[:, start : start + COLUMNS]
+            averages = _averages(block, sources, weights)
+            if everyone and len(averages) == 1:
+                block.copy_(averages.expand_as(block))
+            else:
+                block.index_copy_(0, rows, averages[chosen])
+
+
+def _averages(block: Tensor, sources: Tensor, weights: Tensor) -> Tensor:
+    if len(sources) == 1:
+        return weights @ block[sources[0]]
+    return functional.embedding_bag(sources, block.contiguous(), per_sample_weights=weights, mode="sum")
+
+
+def mixing_of(groups: Sequence[tuple[NDArray[Any], NDArray[Any]]], receives: NDArray[Any], **sent: int) -> Mixing:
+    """A Mixing from (devices, weights) of each average; weights are scaled to sum to 1."""
+    width = max(len(devices) for devices, _ in groups)
+    sources = np.zeros((len(groups), width), dtype=np.int64)
+    weights = np.zeros((len(groups), width))
+    for number, (devices, shares) in enumerate(groups):
+        sources[number, : len(devices)] = devices
+        weights[number, : len(devices)] = shares / shares.sum()
+    return Mixing(sources, weights, receives.astype(np.int64), **sent)
+
+
+def side_by_side(mixings: Iterable[tuple[Mixing | None, int]]) -> Mixing | None:
+    """One Mixing for several runs whose devices are rows of the same tensor: (mixing or None, devices) of each."""
+    parts = list(mixings)
+    real = [part for part, _ in parts if part is not None]
+    if not real:
+        return None
+    if len(parts) == 1:
+        return real[0]
+    width = max(part.sources.shape[1] for part in real)
+    sources, weights, receives = [], [], []
+    row = average = 0
+    for part, devices in parts:
+        if part is None:
+            receives.append(np.full(devices, -1, dtype=np.int64))
+        else:
+            pad = ((0, 0), (0, width - part.sources.shape[1]))
+            sources.append(np.pad(part.sources + row, pad))
+            weights.append(np.pad(part.weights, pad))
+            receives.append(np.where(part.receives < 0, -1, part.receives + average))
+            average += len(part.sources)
+        row += devices
+    return Mixing(np.concatenate(sources), np.concatenate(weights), np.concatenate(receives))

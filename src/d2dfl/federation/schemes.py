@@ -1,0 +1,153 @@
+"""Mixing schedules: after minibatch t, whose models are averaged (R32, R33). A new scheme is one function.
+
+Absent devices (stragglers, and those that do not take part in the round) have zero columns and still receive. They
+take no local step either: whatever they learned would be lost in the average.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.errors import UserError
+from d2dfl.federation.mixing import Mixing, mixing_of
+from d2dfl.federation.settings import FederationConfig
+from d2dfl.rng import stream
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a scheme is asked: minibatch `step` (from 1) is done by everyone; who averages with whom now?"""
+
+    settings: FederationConfig
+    seed: int
+    step: int
+    weights: NDArray[np.float64]  # [device] share in an average; 0: absent, or without data
+
+    @property
+    def devices(self) -> int:
+        return len(self.weights)
+
+
+def server_average(moment: Moment) -> Mixing | None:
+    """FedAvg: every tau_a minibatches the weighted mean of all models goes to all devices."""
+    senders = np.nonzero(moment.weights)[0]
+    if moment.step % moment.settings.interval or not len(senders):
+        return None
+    return _broadcast(moment, senders, moment.weights[senders], len(senders))
+
+
+def average_each_step(moment: Moment) -> Mixing | None:
+    """FedSGD: the weighted mean after every step, which is a step along the weighted mean of the gradients."""
+    senders = np.nonzero(moment.weights)[0]
+    return _broadcast(moment, senders, moment.weights[senders], len(senders)) if len(senders) else None
+
+
+def random_neighbours(moment: Moment) -> Mixing | None:
+    """Decentralised: every tau_a minibatches each device averages itself and some freshly drawn others."""
+    settings = moment.settings
+    if moment.step % settings.interval:
+        return None
+    draws = stream(moment.seed, "neighbours", moment.step)
+    drawn = min(settings.neighbours, moment.devices - 1)
+    groups: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
+    between = 0
+    receives = np.full(moment.devices, -1)
+    for device in range(moment.devices):
+        others = draws.choice(moment.devices - 1, drawn, replace=False)
+        members = np.append(others + (others >= device), device)
+        members = members[moment.weights[members] > 0]
+        if len(members):
+            receives[device] = len(groups)
+            groups.append((members, moment.weights[members]))
+            between += int(np.sum(members != device))
+    return mixing_of(groups, receives, between=between) if groups else None
+
+
+def subsets_and_heads(moment: Moment) -> Mixing | None:
+    """Semi-decentralised: means inside fixed subsets, and more rarely a server's mean of one device of each."""
+    settings = moment.settings
+    globally, locally = moment.step % settings.global_every == 0, moment.step % settings.subset_every == 0
+    subsets = [members for members in _subsets(moment) if moment.weights[members].sum() > 0]
+    if not subsets or not (globally or locally):
+        return None
+    shares = np.array([moment.weights[members].sum() for members in subsets])
+    present = [members[moment.weights[members] > 0] for members in subsets]
+    exchanged = sum(len(here) * (len(members) - 1) for here, members in zip(present, subsets, strict=True))
+    if not globally:
+        receives = np.full(moment.devices, -1)
+        for number, members in enumerate(subsets):
+            receives[members] = number
+        groups = [(here, moment.weights[here]) for here in present]
+        return mixing_of(groups, receives, between=exchanged)
+    if locally and settings.heads == "mixed":
+        # Whichever device is drawn holds its subset's mean: the mean of the heads is the mean of all.
+        senders = np.concatenate(present)
+        return _broadcast(moment, senders, moment.weights[senders], len(subsets), exchanged)
+    draws = stream(moment.seed, "heads", moment.step)
+    heads = np.array([draws.choice(here) for here in present])
+    return _broadcast(moment, heads, shares, len(subsets))
+
+
+def _broadcast(
+    moment: Moment, senders: NDArray[np.int64], weights: NDArray[np.float64], uploads: int, between: int = 0
+) -> Mixing:
+    everyone = np.zeros(moment.devices)
+    return mixing_of([(senders, weights)], everyone, to_server=uploads, from_server=moment.devices, between=between)
+
+
+def _subsets(moment: Moment) -> list[NDArray[np.int64]]:
+    order = stream(moment.seed, "subsets").permutation(moment.devices)
+    return [
+        np.sort(part) for part in np.split(order, range(moment.settings.subset, moment.devices, moment.settings.subset))
+    ]
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One way to train together."""
+
+    name: str
+    title: str
+    mix: Callable[[Moment], Mixing | None]
+    round_steps: Callable[[FederationConfig], int]  # minibatches in a round
+    shared: bool = True  # all devices hold the same model after a round
+    proximal: bool = False  # local steps are pulled to the last global model
+    full_gradient: bool = False  # a step sees all local data
+
+
+SCHEMES: dict[str, Scheme] = {
+    scheme.name: scheme
+    for scheme in (
+        Scheme("fedavg", "FedAvg", server_average, lambda settings: settings.interval),
+        Scheme("fedprox", "FedProx", server_average, lambda settings: settings.interval, proximal=True),
+        Scheme("fedsgd", "FedSGD", average_each_step, lambda _: 1, full_gradient=True),
+        Scheme("decentralised", "Decentralised", random_neighbours, lambda settings: settings.interval, shared=False),
+        Scheme("semi-decentralised", "Semi-decentralised", subsets_and_heads, lambda settings: settings.global_every),
+    )
+}
+
+
+def scheme_named(name: str) -> Scheme:
+    """The scheme of this name, or a UserError that lists the names."""
+    if name not in SCHEMES:
+        raise UserError(f"there is no scheme {name!r}: the schemes are {', '.join(SCHEMES)}")
+    return SCHEMES[name]
+
+
+def present(settings: FederationConfig, seed: int, round_number: int, devices: int) -> NDArray[np.bool_]:
+    """[device] who trains and sends in this round: not a straggler, and drawn to take part."""
+    if settings.stragglers >= devices and settings.stragglers:
+        raise UserError(
+            f"federation.stragglers cannot be {settings.stragglers}: give less than the number of devices, {devices}"
+        )
+    here = np.ones(devices, dtype=bool)
+    names = ("stragglers",) if settings.straggler_rule == "fixed" else ("stragglers", round_number)
+    here[stream(seed, *names).choice(devices, settings.stragglers, replace=False)] = False
+    taking = max(1, round(settings.participation * devices))
+    if taking < devices:
+        drawn = np.zeros(devices, dtype=bool)
+        drawn[stream(seed, "participants", round_number).choice(devices, taking, replace=False)] = True
+        here &= drawn
+    return here

@@ -1,0 +1,165 @@
+"""The `stack` executor: all devices at once, as one batch of models; and the choice between it and the loop."""
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.func import functional_call, vmap
+
+from d2dfl.errors import UserError
+from d2dfl.federation.batches import Plan
+from d2dfl.federation.local import PIECE, TEST_PIECE, Executor, Job, Loop, prepared
+from d2dfl.federation.optimisers import Memory, blank_memory, descend
+from d2dfl.federation.settings import FederationConfig
+
+# Stacked parameters [row, *shape] in the layout's order, inputs [row, n, ...] -> outputs [row, n, ...].
+Forward = Callable[[Sequence[Tensor], Tensor], Tensor]
+Notice = Callable[[str], None]  # called with a sentence that the user should see
+
+DENSE_LIMIT = 1 << 20  # parameters; up to here a processor is faster with dense models stacked
+
+
+def vmapped(job: Job) -> Forward:
+    """Any model that torch.func.vmap can take."""
+
+    def one(weights: Sequence[Tensor], inputs: Tensor) -> Tensor:
+        outputs: Tensor = functional_call(job.model, dict(zip(job.layout.names, weights, strict=True)), (inputs,))
+        return outputs
+
+    return vmap(one)
+
+
+class Stack:
+    """All devices at once. `forward` may be replaced by a faster one for a kind of model or processor."""
+
+    name = "stack"
+
+    def __init__(self, job: Job, forward: Forward | None = None) -> None:
+        self.job = job
+        self.forward = forward or vmapped(job)
+        self.per_sample = vmap(job.loss.per_sample)
+        self.score = vmap(job.loss.score)
+        self.gradient = torch.empty(0)
+
+    def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
+        job, place = self.job, params.device
+        everyone = len(plan.rows) == len(params)
+        active = torch.from_numpy(plan.rows).to(place)
+        rows = params if everyone else params[active]
+        own = memory if everyone else {name: held[active] for name, held in memory.items()}
+        own = own or blank_memory(job.settings, rows)
+        if self.gradient.shape != rows.shape:
+            self.gradient = torch.empty_like(rows)
+        leaves = [view.detach().requires_grad_() for view in job.layout.views(rows)]
+        anchor = rows.clone() if job.proximal else None
+        indices = torch.from_numpy(plan.indices).to(place)
+        counts = torch.from_numpy(plan.counts).to(place)[:, None]
+        shares = (torch.arange(indices.shape[2], device=place) < counts) / counts
+        losses = torch.empty(plan.indices.shape[:2], device=place)
+        job.model.train()
+        for step in range(len(indices)):
+            losses[step] = self._gradient(leaves, indices[step], shares, plan, step)
+            descend(rows, self.gradient, own, anchor, job.settings)
+        if not everyone:
+            params[active] = rows
+            for name, held in memory.items():
+                held[active] = own[name]
+        return losses
+
+    def _gradient(self, leaves: list[Tensor], chosen: Tensor, shares: Tensor, plan: Plan, step: int) -> Tensor:
+        """Fill self.gradient with each row's gradient of its mean loss, and return these losses [row]."""
+        job = self.job
+        whole = torch.zeros(len(chosen), device=chosen.device)
+        for start in range(0, chosen.shape[1], PIECE):
+            piece = chosen[:, start : start + PIECE]
+            inputs = self._inputs(piece, plan, step, start)
+            each = self.per_sample(self._outputs(leaves, inputs), job.targets[piece])
+            losses = (each * shares[:, start : start + PIECE]).sum(dim=1)
+            gradients = torch.autograd.grad(losses.sum(), leaves, allow_unused=True)
+            if start == 0:
+                job.layout.flatten(gradients, self.gradient)
+            else:
+                job.layout.add(gradients, self.gradient)
+            whole += losses.detach()
+        return whole
+
+    def _inputs(self, piece: Tensor, plan: Plan, step: int, start: int) -> Tensor:
+        """Inputs [row, n, ...], or [row, view, n, ...] where the loss makes views (of the real datapoints only)."""
+        inputs = self.job.inputs[piece]
+        if self.job.loss.prepare is None:
+            return inputs
+        rows = []
+        for number, key in enumerate(plan.keys[step].tolist()):
+            real = int(np.clip(plan.counts[number] - start, 0, piece.shape[1]))
+            views = prepared(self.job.loss, inputs[number, : real or 1], key, start)
+            rows.append(
+                torch.cat([views, views[:, :1].expand(-1, piece.shape[1] - (real or 1), *views.shape[2:])], dim=1)
+            )
+        return torch.stack(rows)
+
+    def _outputs(self, weights: Sequence[Tensor], inputs: Tensor) -> Tensor:
+        if self.job.loss.prepare is None:
+            return self.forward(weights, inputs)
+        outputs = self.forward(weights, inputs.flatten(1, 2))
+        return outputs.view(*inputs.shape[:3], *outputs.shape[2:])
+
+    @torch.no_grad()
+    def evaluate(self, params: Tensor, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        self.job.model.eval()
+        weights = self.job.layout.views(params)
+        losses = torch.zeros(len(params), device=params.device)
+        scores = torch.zeros(len(params), device=params.device)
+        for start in range(0, len(inputs), TEST_PIECE):
+            wanted = targets[start : start + TEST_PIECE].expand(len(params), *[-1] * targets.ndim)
+            views = prepared(self.job.loss, inputs[start : start + TEST_PIECE], 0, start)
+            outputs = self._outputs(weights, views.expand(len(params), *[-1] * views.ndim))
+            losses += self.per_sample(outputs, wanted).sum(dim=1)
+            scores += self.score(outputs, wanted).sum(dim=1)
+        return losses / len(inputs), scores / len(inputs)
+
+
+def obstacle(job: Job) -> str | None:
+    """Why a model cannot be stacked, or None: it is tried on two devices with one datapoint each."""
+    row = job.layout.row_of(job.model).to(job.inputs.device)
+    plan = Plan(
+        np.arange(2), np.zeros((1, 2, 1), dtype=np.int64), np.ones(2, dtype=np.int64), np.zeros((1, 2), dtype=np.uint64)
+    )
+    try:
+        with warnings.catch_warnings():
+            # An operation that vmap can only loop over would make the stack slower than the loop.
+            warnings.filterwarnings("error", message=".*performance drop.*")
+            stack = Stack(job)
+            leaves = [view.detach().requires_grad_() for view in job.layout.views(row.repeat(2, 1))]
+            stack.gradient = torch.empty(2, job.layout.parameters, device=row.device)
+            shares = torch.ones(2, 1, device=row.device)
+            stack._gradient(leaves, torch.zeros(2, 1, dtype=torch.int64, device=row.device), shares, plan, 0)
+    except Exception as error:  # whatever a user's model does inside vmap
+        return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return None
+
+
+def processor(settings: FederationConfig) -> torch.device:
+    """Where to compute."""
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        raise UserError("federation.device cannot be cuda: this machine has none that PyTorch can use; give cpu")
+    return torch.device("cuda" if settings.device != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def stack_pays(job: Job) -> bool:
+    """Whether the stack was asked for, or is the faster one: on a GPU, and for small dense models anywhere."""
+    if job.settings.executor != "auto":
+        return job.settings.executor == "stack"
+    return job.inputs.is_cuda or (not job.layout.convolutional and job.layout.parameters <= DENSE_LIMIT)
+
+
+def choose_executor(job: Job, notice: Notice) -> Executor:
+    """The executor that was asked for, or the faster one; a model that cannot be stacked is trained in the loop."""
+    if not stack_pays(job):
+        return Loop(job)
+    reason = obstacle(job)
+    if reason is not None:
+        notice(f"the model cannot be stacked ({reason}): devices train one after another")
+        return Loop(job)
+    return Stack(job)

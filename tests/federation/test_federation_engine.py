@@ -1,0 +1,259 @@
+"""Whole trainings: learning, repeating, stopping and going on, and several runs at once."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from federations import FAST, federation, finished, tiny, tiny_conv
+from torch import Tensor
+
+from d2dfl import UserError
+from d2dfl.data import load
+from d2dfl.federation import (
+    SCHEMES,
+    Curves,
+    Federated,
+    FederationConfig,
+    State,
+    model_of,
+    start,
+    train,
+    train_many,
+)
+from d2dfl.federation.models import mlp
+
+SETTINGS = FederationConfig(**{**FAST, "rounds": 4})
+
+
+def digits(devices: int) -> Federated:
+    dataset = load("digits")
+    order = np.random.default_rng(0).permutation(len(dataset.train_inputs))
+    return Federated.of(dataset, np.array_split(order, devices))
+
+
+def test_ten_devices_learn_the_digits() -> None:
+    shares: list[float] = []
+    curves = train(mlp, digits(10), FederationConfig(rounds=6, learning_rate=0.05), progress=shares.append)
+    assert curves.score > 0.9
+    assert curves.rounds == [1, 2, 3, 4, 5, 6]
+    assert curves.minibatches == [10, 20, 30, 40, 50, 60]
+    assert curves.rounds_to(0.9) in curves.rounds
+    assert curves.rounds_to(1.1) is None
+    assert curves.training_losses[-1] < curves.training_losses[0]
+    assert shares == pytest.approx([number / 6 for number in range(7)])
+
+
+def test_the_trained_model_can_be_taken_out() -> None:
+    data = digits(3)
+    settings = FederationConfig(rounds=2)
+    state = start(mlp, data, settings)
+    curves = train(mlp, data, settings, state=state)
+    right = model_of(mlp, data, state)(torch.from_numpy(data.test_inputs)).argmax(1).numpy() == data.test_targets
+    assert right.mean() == pytest.approx(curves.score)
+
+
+def test_devices_of_a_decentralised_run_are_scored_one_by_one() -> None:
+    curves = finished(tiny, federation(), scheme="decentralised").curves
+    assert [len(scores) for scores in curves.device_scores] == [5, 5]
+    assert curves.scores[-1] == pytest.approx(np.mean(curves.device_scores[-1]))
+    assert curves.spreads[-1] == pytest.approx(np.std(curves.device_scores[-1]))
+    shared = finished(tiny, federation()).curves
+    assert [len(scores) for scores in shared.device_scores] == [1, 1]
+    assert shared.spreads == [0, 0]
+
+
+@pytest.mark.parametrize("scheme", [name for name, scheme in SCHEMES.items() if scheme.shared])
+def test_after_a_round_of_a_shared_scheme_all_rows_are_equal(scheme: str) -> None:
+    state = finished(tiny, federation(), scheme=scheme, stragglers=1, participation=0.7)
+    assert (state.params == state.params[:1]).all()
+    assert state.round == 2
+
+
+def test_evaluation_is_rare_when_asked_and_always_last() -> None:
+    curves = train(tiny, federation(), dataclasses.replace(SETTINGS, evaluate_every=3))
+    assert curves.rounds == [3, 4]
+    assert len(curves.training_losses) == 4
+
+
+def test_the_same_seed_gives_the_same_bits() -> None:
+    first, again, other = (finished(tiny, federation(), seed) for seed in (1, 1, 2))
+    assert torch.equal(first.params, again.params)
+    assert first.curves == again.curves
+    assert not torch.equal(first.params, other.params)
+
+
+def test_a_device_without_data_takes_no_step_and_has_no_weight() -> None:
+    whole = finished(tiny, federation())
+    assert whole.done.tolist() == [6, 6, 0, 6, 6]
+    assert (whole.memory["momentum"][2] == 0).all()
+    data = federation()
+    without = dataclasses.replace(data, members=[held for held in data.members if len(held)])
+    settings = {"scheme": "fedsgd", "executor": "loop"}
+    assert torch.equal(finished(tiny, data, **settings).params[0], finished(tiny, without, **settings).params[0])
+
+
+def test_a_round_in_which_nobody_with_data_takes_part_changes_nothing() -> None:
+    data = dataclasses.replace(federation(), members=[np.arange(0), np.arange(0), np.arange(5)])
+    state = finished(tiny, data, participation=0.0, rounds=6)
+    idle = np.isnan(state.curves.training_losses)
+    assert 0 < idle.sum() < 6
+    assert state.done.tolist() == [0, 0, 3 * int((~idle).sum())]
+
+
+class Killed(Exception):
+    """The power went off."""
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("changes", [{"executor": "loop"}, {"executor": "stack", "participation": 0.6}])
+def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, scheme: str, changes: dict[str, Any]) -> None:
+    data = federation()
+    settings = dataclasses.replace(SETTINGS, scheme=scheme, **changes)
+    uncut = start(tiny, data, settings, 7)
+    train(tiny, data, settings, 7, state=uncut)
+    path = tmp_path / "state.pt"
+
+    def save_then_die(state: State) -> None:
+        state.save(path)
+        if state.round == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        train(tiny, data, settings, 7, on_round=save_then_die)
+    resumed = State.load(path)
+    assert resumed.round == 2
+    curves = train(tiny, data, settings, 7, state=resumed)
+    assert curves == uncut.curves
+    assert torch.equal(resumed.params, uncut.params)
+    assert all(torch.equal(rows, uncut.memory[name]) for name, rows in resumed.memory.items())
+    assert [file.name for file in tmp_path.iterdir()] == ["state.pt"]
+
+
+def test_a_shared_model_is_saved_once(tmp_path: Path) -> None:
+    data = federation(sizes=(4,) * 200)
+    for rule in ("mix", "keep"):
+        finished(mlp, data, momentum_rule=rule).save(tmp_path / rule)
+    one_row = 4 * finished(mlp, data, rounds=1).params.shape[1]
+    assert (tmp_path / "mix").stat().st_size < 2 * one_row + 30_000
+    assert (tmp_path / "keep").stat().st_size > 200 * one_row
+
+
+def test_states_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    data, path = federation(), tmp_path / "state.pt"
+    state = finished(tiny, data)
+    state.save(path)
+    settings = FederationConfig(**FAST)
+    with pytest.raises(UserError, match=r"with learning_rate 0\.1 and not 0\.2"):
+        train(tiny, data, dataclasses.replace(settings, learning_rate=0.2), state=State.load(path))
+    with pytest.raises(UserError, match="of seed 0 and not 3"):
+        train(tiny, data, settings, 3, state=State.load(path))
+    with pytest.raises(UserError, match="with 53 parameters"):
+        train(mlp, data, settings, state=State.load(path))
+    longer = dataclasses.replace(settings, rounds=3)
+    assert train(tiny, data, longer, state=State.load(path)).rounds == [1, 2, 3]
+
+
+def test_damaged_missing_and_unwritable_files_are_one_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "state.pt"
+    state = finished(tiny, federation())
+    state.save(path)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(UserError, match="not a whole saved state"):
+        State.load(path)
+    torch.save({"version": 99}, path)
+    with pytest.raises(UserError, match="another version"):
+        State.load(path)
+    with pytest.raises(UserError, match="there is no file"):
+        State.load(tmp_path / "none.pt")
+    with pytest.raises(UserError, match="cannot write"):
+        state.save(tmp_path / "missing" / "state.pt")
+
+
+@pytest.mark.parametrize("executor", ["loop", "stack"])
+def test_a_loss_that_is_no_number_names_round_and_device(executor: Any) -> None:
+    data = federation()
+    data.inputs[data.members[3][:4]] = np.nan
+    with pytest.raises(UserError, match="the loss of device 3 is no longer a number in round 1"):
+        finished(tiny, data, executor=executor, batch=100)
+
+
+def test_an_exploding_model_is_one_sentence() -> None:
+    with pytest.raises(UserError, match="no longer a number in round"):
+        finished(tiny_conv, federation(shape=(1, 6, 6)), learning_rate=1e30, rounds=5)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_several_runs_at_once_equal_separate_runs(scheme: str) -> None:
+    other = federation(sizes=(7, 30, 11), seed=3)
+    shared = dataclasses.replace(federation(), members=federation().members[::-1])
+    runs = [(federation(), 0), (other, 1), (shared, 5)]
+    settings = dataclasses.replace(SETTINGS, scheme=scheme, participation=0.7)
+    seen: list[tuple[int, int]] = []
+    shares: list[float] = []
+    together = train_many(
+        tiny, runs, settings, progress=shares.append, on_round=lambda number, state: seen.append((number, state.round))
+    )
+    assert seen == [(number, done) for done in (1, 2, 3, 4) for number in (0, 1, 2)]
+    assert shares[-1] == 1
+    for curves, (data, seed) in zip(together, runs, strict=True):
+        _assert_same(curves, train(tiny, data, settings, seed))
+
+
+def test_runs_that_do_not_fit_together_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [(federation(), seed) for seed in range(3)]
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr("d2dfl.federation.engine.free_bytes", lambda _: 45_000)
+    shares: list[float] = []
+    states = [start(tiny, data, SETTINGS, seed) for data, seed in runs]
+    curves = train_many(
+        tiny, runs, SETTINGS, shares.append, lambda number, state: seen.append((number, state.round)), states
+    )
+    assert seen[:2] == [(0, 1), (1, 1)], "two fit together"
+    assert seen[-4:] == [(2, done) for done in (1, 2, 3, 4)], "the third follows"
+    assert shares == sorted(shares)
+    assert [state.curves for state in states] == curves
+    looped = train_many(tiny, runs, dataclasses.replace(SETTINGS, executor="loop"))
+    for one, other in zip(curves, looped, strict=True):
+        _assert_same(one, other)
+
+
+def _assert_same(one: Curves, other: Curves) -> None:
+    assert one.scores == other.scores
+    assert (one.rounds, one.to_server, one.between) == (other.rounds, other.to_server, other.between)
+    assert np.allclose(one.losses, other.losses, rtol=1e-4)
+    assert np.allclose(one.training_losses, other.training_losses, rtol=1e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"members": [np.arange(0)] * 2}, "no device holds any data"),
+        ({"members": [np.arange(3), np.array([47])]}, "device 1 holds datapoint 47"),
+        ({"outputs": 2}, "labels run from 0 to 2: give whole numbers from 0 to 1"),
+        ({"targets": np.zeros(3, dtype=np.int64)}, "differ in number"),
+        ({"test_inputs": np.zeros((0, 6)), "test_targets": np.zeros(0, dtype=np.int64)}, "test set is empty"),
+        ({"loss": "hinge"}, "the losses are cross-entropy, mse"),
+    ],
+)
+def test_bad_data_is_refused_in_one_sentence(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        dataclasses.replace(federation(), **changes)
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(UserError, match="federation.interval cannot be 0"):
+        FederationConfig(interval=0)
+    with pytest.raises(UserError, match="federation.executor cannot be"):
+        FederationConfig(executor="gpu")  # type: ignore[arg-type]
+
+
+def test_rows_of_a_state_are_what_the_engine_trains() -> None:
+    data = federation()
+    state = start(tiny, data, SETTINGS)
+    seen: list[Tensor] = []
+    train(tiny, data, SETTINGS, state=state, on_round=lambda now: seen.append(now.params.clone()))
+    assert len(seen) == 4
+    assert torch.equal(seen[-1], state.params)

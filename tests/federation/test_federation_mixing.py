@@ -1,0 +1,191 @@
+"""Aggregations: each scheme's matrix by hand with unequal weights, and what all have in common."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from d2dfl import UserError
+from d2dfl.federation.mixing import Mixing, mixing_of, side_by_side
+from d2dfl.federation.schemes import SCHEMES, Moment, present, scheme_named
+from d2dfl.federation.settings import FederationConfig
+
+SIZES = np.array([10.0, 30.0, 60.0])
+
+
+def mix(scheme: str, weights: np.ndarray, step: int, seed: int = 0, **settings: Any) -> Mixing | None:
+    config = FederationConfig(scheme=scheme, **settings)
+    return SCHEMES[scheme].mix(Moment(config, seed, step, np.asarray(weights, dtype=float)))
+
+
+def matrix(*arguments: Any, **settings: Any) -> np.ndarray:
+    mixing = mix(*arguments, **settings)
+    assert mixing is not None
+    return mixing.matrix()
+
+
+@pytest.mark.parametrize(("scheme", "step"), [("fedavg", 4), ("fedprox", 8), ("fedsgd", 1)])
+def test_a_server_averages_by_datapoints(scheme: str, step: int) -> None:
+    assert np.allclose(matrix(scheme, SIZES, step, interval=4), [[0.1, 0.3, 0.6]] * 3)
+
+
+@pytest.mark.parametrize("scheme", ["fedavg", "fedprox", "decentralised"])
+def test_nothing_is_averaged_between_aggregations(scheme: str) -> None:
+    assert [mix(scheme, SIZES, step, interval=4) is None for step in range(1, 9)] == [True, True, True, False] * 2
+
+
+def test_the_models_that_arrive_are_1_2_4() -> None:
+    params = torch.tensor([[1.0, -1.0], [2.0, 0.0], [4.0, 10.0]])
+    mixing = mix("fedavg", SIZES, 10)
+    assert mixing is not None
+    mixing.apply(params)
+    assert torch.allclose(params, torch.tensor([[3.1, 5.9]] * 3))
+    assert (mixing.to_server, mixing.from_server, mixing.between) == (3, 3, 0)
+
+
+@pytest.mark.parametrize("scheme", ["fedavg", "fedprox", "fedsgd"])
+def test_a_straggler_has_a_zero_column_and_still_receives(scheme: str) -> None:
+    absent = SIZES * [1, 0, 1]
+    assert np.allclose(matrix(scheme, absent, 10), [[1 / 7, 0, 6 / 7]] * 3)
+    mixing = mix(scheme, absent, 10)
+    assert mixing is not None
+    assert (mixing.to_server, mixing.from_server) == (2, 3)
+
+
+def test_decentralised_averages_itself_and_drawn_others() -> None:
+    weights = np.array([10.0, 30.0, 60.0, 100.0])
+    result = matrix("decentralised", weights, 10, neighbours=1)
+    for device, row in enumerate(result):
+        (other,) = np.nonzero(np.delete(row, device))[0]
+        other += other >= device
+        assert row[device] == pytest.approx(weights[device] / (weights[device] + weights[other]))
+        assert row[other] == pytest.approx(weights[other] / (weights[device] + weights[other]))
+    assert np.allclose(matrix("decentralised", SIZES, 10, neighbours=7), [[0.1, 0.3, 0.6]] * 3), "at most all others"
+    draws = {matrix("decentralised", weights, 10 * round_, neighbours=1).tobytes() for round_ in range(1, 9)}
+    assert len(draws) > 1, "neighbours are drawn anew each round"
+
+
+def test_decentralised_stragglers() -> None:
+    weights = np.array([10.0, 0.0, 60.0])
+    assert np.allclose(matrix("decentralised", weights, 10), [[1 / 7, 0, 6 / 7]] * 3)
+    alone = matrix("decentralised", np.array([0.0, 5.0, 0.0]), 10, neighbours=1)
+    for row, device in zip(alone, range(3), strict=True):
+        assert row.tolist() in ([0, 1, 0], np.eye(3)[device].tolist()), "who hears nobody keeps its own model"
+
+
+def test_semi_decentralised_mixes_inside_subsets() -> None:
+    weights = np.array([10.0, 30.0, 60.0, 100.0, 70.0])
+    result = matrix("semi-decentralised", weights, 2, subset=2)
+    groups = {tuple(np.nonzero(row)[0].tolist()) for row in result}
+    assert sorted(len(group) for group in groups) == [1, 2, 2]
+    assert sorted(device for group in groups for device in group) == [0, 1, 2, 3, 4], "subsets are disjoint"
+    for group in groups:
+        for device in group:
+            assert np.allclose(result[device, list(group)], weights[list(group)] / weights[list(group)].sum())
+    assert np.allclose(matrix("semi-decentralised", weights, 4, subset=2), result), "subsets are fixed in a run"
+    assert mix("semi-decentralised", weights, 3, subset=2) is None
+
+
+def test_semi_decentralised_server_averages_one_device_of_each_subset() -> None:
+    weights = np.array([10.0, 30.0, 60.0, 100.0, 70.0])
+    inside = matrix("semi-decentralised", weights, 2, subset=2)
+    heads = set()
+    for step in range(8, 80, 8):
+        result = matrix("semi-decentralised", weights, step, subset=2, heads="raw")
+        assert (result == result[0]).all(), "everyone receives the same model"
+        for device in np.nonzero(result[0])[0]:
+            assert result[0, device] == pytest.approx(weights[inside[device] > 0].sum() / weights.sum())
+        heads.add(tuple(np.nonzero(result[0])[0].tolist()))
+    assert {len(drawn) for drawn in heads} == {3}
+    assert len(heads) > 1, "heads are drawn anew"
+    mixed = matrix("semi-decentralised", weights, 8, subset=2)
+    head = matrix("semi-decentralised", weights, 8, subset=2, heads="raw")
+    assert np.allclose(mixed, head @ inside), "first the subsets, then the server"
+
+
+def test_semi_decentralised_counts_what_is_sent() -> None:
+    inside, globally = (mix("semi-decentralised", np.ones(10), step) for step in (2, 8))
+    assert inside is not None
+    assert globally is not None
+    assert (inside.to_server, inside.from_server, inside.between) == (0, 0, 40)
+    assert (globally.to_server, globally.from_server, globally.between) == (2, 10, 40)
+
+
+@given(
+    scheme=st.sampled_from(list(SCHEMES)),
+    sizes=st.lists(st.integers(0, 50), min_size=1, max_size=12),
+    step=st.integers(1, 40),
+    seed=st.integers(0, 5),
+    changes=st.fixed_dictionaries(
+        {
+            "interval": st.integers(1, 5),
+            "neighbours": st.integers(1, 8),
+            "subset": st.integers(1, 6),
+            "heads": st.sampled_from(["mixed", "raw"]),
+        }
+    ),
+)
+def test_every_matrix_is_row_stochastic(
+    scheme: str, sizes: list[int], step: int, seed: int, changes: dict[str, Any]
+) -> None:
+    weights = np.array(sizes, dtype=float)
+    mixing = mix(scheme, weights, step, seed, **changes)
+    if mixing is None:
+        return
+    table = mixing.matrix()
+    assert (table >= 0).all()
+    assert np.allclose(table.sum(axis=1), 1)
+    off_diagonal = table - np.diag(np.diag(table))
+    assert (off_diagonal[:, weights == 0] == 0).all(), "who is absent or without data reaches nobody"
+    params = torch.from_numpy(np.random.default_rng(seed).normal(size=(len(sizes), 3)))
+    expected = table @ params.numpy()
+    mixing.apply(params)
+    assert np.allclose(params.numpy(), expected)
+
+
+def test_long_rows_are_mixed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("d2dfl.federation.mixing.COLUMNS", 4)
+    params = torch.arange(33.0).view(3, 11)
+    expected = matrix("decentralised", SIZES, 10, neighbours=1) @ params.numpy()
+    mixing = mix("decentralised", SIZES, 10, neighbours=1)
+    assert mixing is not None
+    mixing.apply(params)
+    assert np.allclose(params.numpy(), expected)
+
+
+def test_runs_side_by_side_do_not_touch_each_other() -> None:
+    first = mixing_of([(np.array([0, 1]), np.array([1.0, 3.0]))], np.array([0, -1]))
+    second = mixing_of([(np.array([0]), np.array([2.0])), (np.arange(3), np.ones(3))], np.array([1, 0, -1]))
+    joined = side_by_side([(first, 2), (None, 1), (second, 3)])
+    assert joined is not None
+    expected = np.eye(6)
+    expected[:2, :2], expected[3:, 3:] = first.matrix(), second.matrix()
+    assert np.array_equal(joined.matrix(), expected)
+    assert np.array_equal(first.matrix(), [[0.25, 0.75], [0, 1]])
+    assert side_by_side([(None, 2), (None, 3)]) is None
+
+
+def test_stragglers_are_fixed_or_redrawn() -> None:
+    for rule, kinds in (("fixed", {1}), ("redrawn", {2, 3, 4, 5, 6})):
+        config = FederationConfig(stragglers=2, straggler_rule=rule)
+        seen = [present(config, 0, number, 6) for number in range(6)]
+        assert all((~here).sum() == 2 for here in seen)
+        assert len({here.tobytes() for here in seen}) in kinds
+    with pytest.raises(UserError, match="stragglers cannot be 6"):
+        present(FederationConfig(stragglers=6), 0, 0, 6)
+
+
+def test_a_share_of_the_devices_takes_part() -> None:
+    seen = [present(FederationConfig(participation=0.3), 0, number, 10) for number in range(5)]
+    assert [int(here.sum()) for here in seen] == [3] * 5
+    assert len({here.tobytes() for here in seen}) > 1
+    assert present(FederationConfig(participation=0.0), 0, 0, 10).sum() == 1
+    assert present(FederationConfig(), 0, 0, 10).all()
+
+
+def test_an_unknown_scheme_is_refused() -> None:
+    with pytest.raises(UserError, match="the schemes are fedavg, fedprox"):
+        scheme_named("gossip")
