@@ -1,6 +1,7 @@
 """Whole trainings: learning, repeating, stopping and going on, and several runs at once."""
 
 import dataclasses
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,22 @@ def test_damaged_missing_and_unwritable_files_are_one_sentence(tmp_path: Path) -
         state.save(tmp_path / "missing" / "state.pt")
 
 
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "state.pt"
+    state = finished(mlp, federation())
+    state.save(path)
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(UserError, match="cannot write"):
+            state.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [file.name for file in tmp_path.iterdir()] == ["state.pt"]
+    assert path.read_bytes() == before
+
+
 @pytest.mark.parametrize("executor", ["loop", "stack"])
 def test_a_loss_that_is_no_number_names_round_and_device(executor: Any) -> None:
     data = federation()
@@ -231,7 +248,7 @@ def _assert_same(one: Curves, other: Curves) -> None:
     ("changes", "sentence"),
     [
         ({"members": [np.arange(0)] * 2}, "no device holds any data"),
-        ({"members": [np.arange(3), np.array([47])]}, "device 1 holds datapoint 47"),
+        ({"members": [np.arange(3), np.array([47])]}, "device 1 holds datapoints 47 to 47: give numbers from 0 to 46"),
         ({"outputs": 2}, "labels run from 0 to 2: give whole numbers from 0 to 1"),
         ({"targets": np.zeros(3, dtype=np.int64)}, "differ in number"),
         ({"test_inputs": np.zeros((0, 6)), "test_targets": np.zeros(0, dtype=np.int64)}, "test set is empty"),

@@ -76,17 +76,20 @@ def train_many(
 
     The curves are those of separate runs, up to rounding.
     """
-    states = states or [start(model_factory, data, settings, seed) for data, seed in runs]
     curves: list[Curves] = []
-    for numbers in _groups(model_factory, runs, settings, states):  # runs in a group follow each other
-        first, size = numbers[0], len(numbers)
+    for numbers in _groups(model_factory, runs, settings, [state.round for state in states or ()]):
+        first, size = numbers[0], len(numbers)  # runs in a group follow each other
+        group = [runs[number] for number in numbers]
         curves += _train(
             model_factory,
-            [runs[number] for number in numbers],
+            group,
             settings,
             lambda share, first=first, size=size: progress((first + share * size) / len(runs)),  # type: ignore[misc]
             lambda number, state, first=first: on_round(first + number, state),  # type: ignore[misc]
-            [states[number] for number in numbers],
+            # Made only now: states of runs whose turn comes later would fill the memory.
+            [states[number] for number in numbers]
+            if states
+            else [start(model_factory, data, settings, seed) for data, seed in group],
             notice,
         )
     return curves
@@ -113,7 +116,7 @@ def _train(
 
 
 def _groups(
-    factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig, states: Sequence[State]
+    factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig, rounds: Sequence[int]
 ) -> list[list[int]]:
     """Runs that train together, in order: those that are alike, at the same round, and fit into memory."""
     data, seed = runs[0]
@@ -129,7 +132,7 @@ def _groups(
         before, now = runs[groups[-1][-1]][0], runs[number][0]
         alike = (before.shape, before.outputs, before.loss) == (now.shape, now.outputs, now.loss)
         together = sum(runs[member][0].devices for member in groups[-1]) + now.devices
-        if alike and states[number].round == states[groups[-1][0]].round and together <= room:
+        if alike and (not rounds or rounds[number] == rounds[groups[-1][0]]) and together <= room:
             groups[-1].append(number)
         else:
             groups.append([number])

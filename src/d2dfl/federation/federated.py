@@ -1,6 +1,6 @@
 """The data of all devices."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,10 @@ class Federated:
             raise UserError("no device holds any data: there is nothing to train on")
         for device, held in enumerate(self.members):
             if len(held) and not 0 <= held.min() <= held.max() < len(self.inputs):
-                raise UserError(f"device {device} holds datapoint {held.max()}, and there are {len(self.inputs):,}")
+                raise UserError(
+                    f"device {device} holds datapoints {held.min()} to {held.max()}: "
+                    f"give numbers from 0 to {len(self.inputs) - 1}"
+                )
         if self.objective.name == "cross-entropy":
             self._check_labels(self.targets)
             self._check_labels(self.test_targets)
@@ -46,12 +49,12 @@ class Federated:
             )
 
     @classmethod
-    def of(cls, dataset: Dataset, members: Sequence[NDArray[np.int64]]) -> "Federated":
+    def of(cls, dataset: Dataset, members: Iterable[NDArray[np.int64]]) -> "Federated":
         """A dataset and who holds what of it."""
         return cls(
             dataset.train_inputs,
             dataset.train_targets,
-            members,
+            tuple(members),
             dataset.test_inputs,
             dataset.test_targets,
             dataset.classes or 1,

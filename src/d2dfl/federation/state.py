@@ -130,7 +130,7 @@ def identity(settings: FederationConfig, sizes: NDArray[np.int64]) -> dict[str, 
 
 def _compact(rows: Tensor) -> Tensor:
     """Equal rows, as after a broadcast, are saved once."""
-    same = len(rows) > 1 and bool((rows == rows[:1]).all())
+    same = all(torch.equal(row, rows[0]) for row in rows[1:])
     return (rows[:1] if same else rows).detach().cpu().clone()
 
 

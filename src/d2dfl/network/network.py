@@ -57,24 +57,26 @@ class Network:
     def generate(cls, config: Config, seed: int = 0) -> Self:
         """A random network by the configuration."""
         settings = config.network
-        positions = channel.place(settings.devices, config.channel, seed)
+        counts = label_skewed_counts(
+            settings.devices, settings.partitions, settings.labels_per_device, settings.samples_per_device, seed
+        )
+        return cls.around(counts, config, seed)
+
+    @classmethod
+    def around(cls, counts: NDArray[np.float64], config: Config, seed: int = 0) -> Self:
+        """A random network of devices that hold these counts[device, partition]: links, trust, thresholds, budgets."""
+        devices, partitions = counts.shape
+        positions = channel.place(devices, config.channel, seed)
         candidates = channel.hear(positions, config.channel.slots)
         rss = channel.received_power(positions, candidates, config.channel, seed)
         drop = channel.drop_probability(rss, config.channel.rate, channel.noise_power(config.channel))
-        counts = label_skewed_counts(
-            settings.devices,
-            settings.partitions,
-            settings.labels_per_device,
-            settings.samples_per_device,
-            seed,
-        )
         cluster = clusters.reliable_clusters(candidates, drop, config.channel.reliability)
         return cls(
             candidates=candidates,
             drop=drop,
-            trust=trust.make(settings.trust, candidates, settings.partitions, seed),
+            trust=trust.make(config.network.trust, candidates, partitions, seed),
             counts=counts,
-            threshold=thresholds(counts, settings.threshold),
+            threshold=thresholds(counts, config.network.threshold),
             cluster=cluster,
             budget=default_budget(counts, cluster, config.channel.budget_share),
             positions=positions,

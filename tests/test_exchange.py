@@ -1,0 +1,115 @@
+"""The actual exchange: every datapoint accounted for."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import random_slots
+from d2dfl import Graph, Network, UserError, preset
+from d2dfl.discovery.evaluate import graph_of
+from d2dfl.exchange import KEEPING, exchange, held_counts, whole_datapoints
+
+
+def holdings_of(network: Network) -> tuple[list[np.ndarray], np.ndarray]:
+    """Datapoints numbered device by device, partition by partition."""
+    labels = np.concatenate([np.repeat(np.arange(network.partitions), row.astype(int)) for row in network.counts])
+    bounds = np.concatenate([[0], network.counts.sum(axis=1).astype(int).cumsum()])
+    return [np.arange(a, b) for a, b in itertools.pairwise(bounds)], labels
+
+
+def example(
+    seed: int, devices: int = 8, edges: int = 1, samples: int = 97, threshold: str = "iid"
+) -> tuple[Network, Graph]:
+    config = preset("best").with_(
+        **{
+            "network.devices": devices,
+            "network.partitions": 5,
+            "network.samples_per_device": samples,
+            "network.threshold": threshold,
+            "channel.kind": "harsh",
+        }
+    )
+    network = Network.generate(config, seed)
+    return network, graph_of(network, random_slots(network, edges, seed), over_ask=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    devices=st.integers(2, 9),
+    edges=st.integers(1, 3),
+    samples=st.integers(0, 150),
+    threshold=st.sampled_from(["iid", "0.033", "0.1", "0"]),
+    keep=st.sampled_from(KEEPING),
+    lossy=st.booleans(),
+)
+def test_every_datapoint_is_accounted_for(
+    seed: int, devices: int, edges: int, samples: int, threshold: str, keep: str, lossy: bool
+) -> None:
+    network, graph = example(seed, devices, edges, samples, threshold)
+    holdings, labels = holdings_of(network)
+    result = exchange(graph, holdings, labels, network.threshold, seed=seed, keep=keep, lossy=lossy)
+    held = np.concatenate(result.holdings)
+    everything = np.arange(len(labels))
+    for points in result.holdings:
+        assert len(np.unique(points)) == len(points)
+    if keep == "copy":
+        assert (np.unique(held) == everything).all()
+    else:
+        assert (np.sort(np.concatenate([held, result.lost])) == everything).all()
+    if keep != "delete" or not lossy:
+        assert len(result.lost) == 0
+    assert result.dropped == 0 if not lossy else result.dropped <= result.moved
+    counts = held_counts(result.holdings, labels, 5)
+    floor = np.minimum(network.counts, np.floor(network.threshold))
+    assert (counts >= floor).all()  # a sender never falls below its threshold
+    for transfer in result.transfers:
+        assert np.isin(transfer.sent, holdings[transfer.transmitter]).all()
+        slot = np.nonzero(network.candidates[transfer.receiver] == transfer.transmitter)[0][0]
+        assert network.trust[transfer.receiver, slot][labels[transfer.sent]].all()
+
+
+def test_whole_amounts_are_near_the_real_ones() -> None:
+    network, graph = example(3, devices=9, edges=2)
+    spare = np.maximum(np.floor(network.counts - network.threshold), 0).astype(np.int64)
+    whole = whole_datapoints(graph, spare)
+    assert np.abs(whole - graph.allocated).max() < 1 + 1e-9
+    given = np.zeros_like(network.counts)
+    receiver, edge = graph.links
+    np.add.at(given, graph.transmitter[receiver, edge], whole[receiver, edge])
+    assert (given <= spare).all()
+
+
+def test_losses_follow_the_link() -> None:
+    drop = np.array([[0.0, 0.3], [0.0, 0.0]])
+    network = Network.from_arrays(
+        counts=[[2000, 0], [0, 5000]], threshold=np.full((2, 2), 1000.0), trust=np.ones((2, 2, 2)), drop=drop
+    )
+    graph = graph_of(network, np.array([[0], [0]], dtype=np.int32), over_ask=False)
+    holdings, labels = holdings_of(network)
+    result = exchange(graph, holdings, labels, network.threshold, seed=0)
+    assert result.moved == 2000
+    assert abs(len(result.lost) / 1000 - 0.3) < 0.05
+    assert held_counts(result.holdings, labels, 2)[1].tolist() == [1000, 4000]
+
+
+def test_same_seed_same_points_and_uniform_within_the_partition() -> None:
+    network, graph = example(1)
+    holdings, labels = holdings_of(network)
+    one, two, other = (exchange(graph, holdings, labels, network.threshold, seed=s) for s in (5, 5, 6))
+    assert all((a == b).all() for a, b in zip(one.holdings, two.holdings, strict=True))
+    assert any(len(a) != len(b) or (a != b).any() for a, b in zip(one.holdings, other.holdings, strict=True))
+
+
+def test_bad_input() -> None:
+    network, graph = example(1)
+    holdings, labels = holdings_of(network)
+    with pytest.raises(UserError, match="exchange.keep"):
+        exchange(graph, holdings, labels, network.threshold, seed=0, keep="burn")  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="must be the same"):
+        exchange(graph, holdings[1:], labels, network.threshold, seed=0)
+    with pytest.raises(UserError, match="partitions are 0 to 4"):
+        exchange(graph, holdings, labels + 3, network.threshold, seed=0)
