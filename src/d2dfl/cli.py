@@ -16,6 +16,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from d2dfl import summary
+from d2dfl.cli_learn import DatasetName, Rounds, SchemeName, compare_and_print, data_app, learning_config
 from d2dfl.config import Config, preset
 from d2dfl.discovery.evaluate import share_of
 from d2dfl.errors import MissingExtraError, UserError
@@ -26,6 +27,7 @@ from d2dfl.network.files import load_network, save_network, write_whole
 REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks for the best known objective
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+app.add_typer(data_app, name="data")
 console = Console(stderr=True)
 if not console.is_terminal:
     console = Console(stderr=True, width=100)  # a file or a pipe has no width of its own
@@ -170,6 +172,55 @@ def compare_graphs(
         for suffix in ("png", "html"):
             _draw_row(results, out / f"graphs.{suffix}")
         console.print(f"results: {out}", highlight=False, soft_wrap=True)
+
+
+@app.command("run")
+def run_command(
+    method: Annotated[
+        str | None, typer.Option(help="How the graph is found.  [default: by preset]", show_default=False)
+    ] = None,
+    dataset: DatasetName = None,
+    scheme: SchemeName = None,
+    rounds: Rounds = None,
+    devices: Devices = None,
+    trust: TrustRule = None,
+    edges: Edges = None,
+    seed: Seed = 0,
+    preset_name: Preset = "best",
+    settings: Settings = None,
+    config_file: ConfigFile = None,
+    out: Annotated[Path, typer.Option("--out", help="Run folder.")] = Path("runs/run"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")] = False,
+) -> None:
+    """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
+    config = _config(preset_name, config_file, settings, devices, None, None, trust, edges, None)
+    config = learning_config(config, dataset, scheme, rounds)
+    chosen = method_named(method or config.discovery.method).name
+    compare_and_print(config, chosen, [seed], out, resume, console)
+
+
+@app.command("compare")
+def compare_command(
+    methods: Annotated[
+        str, typer.Option(help="Methods, separated by commas, or all (ours, the paper's and its baselines).")
+    ] = "all",
+    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1)] = 3,
+    dataset: DatasetName = None,
+    scheme: SchemeName = None,
+    rounds: Rounds = None,
+    devices: Devices = None,
+    trust: TrustRule = None,
+    edges: Edges = None,
+    preset_name: Preset = "best",
+    settings: Settings = None,
+    config_file: ConfigFile = None,
+    out: Annotated[Path, typer.Option("--out", help="Run folder.")] = Path("runs/compare"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")] = False,
+) -> None:
+    """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
+    config = _config(preset_name, config_file, settings, devices, None, None, trust, edges, None)
+    config = learning_config(config, dataset, scheme, rounds)
+    compare_and_print(config, methods, list(range(seeds)), out, resume, console)
 
 
 @app.command("network")

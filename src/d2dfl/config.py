@@ -12,69 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from d2dfl.errors import UserError
+from d2dfl.section import Section, option
 
 PRESETS = ("best", "paper")
-
-
-def option(default: Any, help: str, low: float | None = None, high: float | None = None) -> Any:
-    """A configuration field with its help line and its inclusive range."""
-    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
-
-
-@dataclass(frozen=True)
-class Section:
-    """Base of all sections: checks every field against its type, its choices and its range."""
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            _check(
-                self._label(field.name),
-                getattr(self, field.name),
-                _hint(type(self), field.name),
-                field.metadata,
-            )
-
-    @classmethod
-    def _label(cls, name: str) -> str:
-        return f"{cls.__name__.removesuffix('Config').lower()}.{name}"
-
-    @classmethod
-    def parse(cls, name: str, text: str) -> Any:
-        """The value that `text` stands for in the field `name`."""
-        hint = _hint(cls, name)
-        try:
-            if hint is bool:
-                return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
-            return hint(text) if hint in (int, float) else text
-        except (KeyError, ValueError):
-            raise UserError(f"{cls._label(name)} cannot be {text!r}: give {_wanted(hint)}") from None
-
-
-def _hint(cls: type, name: str) -> Any:
-    return typing.get_type_hints(cls)[name]
-
-
-def _wanted(hint: Any) -> str:
-    if typing.get_origin(hint) is Literal:
-        return "one of " + ", ".join(typing.get_args(hint))
-    return {int: "a whole number", float: "a number", bool: "true or false"}.get(hint, "a text")
-
-
-def _check(label: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
-    if typing.get_origin(hint) is Literal:
-        good = value in typing.get_args(hint)
-    elif hint is float:
-        good = isinstance(value, int | float) and not isinstance(value, bool) and value == value
-    elif hint is int:
-        good = isinstance(value, int) and not isinstance(value, bool)
-    else:
-        good = isinstance(value, hint)
-    if not good:
-        raise UserError(f"{label} cannot be {value!r}: give {_wanted(hint)}")
-    low, high = limits["low"], limits["high"]
-    if (low is not None and value < low) or (high is not None and value > high):
-        between = f"at least {low}" if high is None else f"at most {high}" if low is None else f"from {low} to {high}"
-        raise UserError(f"{label} cannot be {value!r}: give {_wanted(hint)} {between}")
 
 
 @dataclass(frozen=True)
@@ -224,6 +164,76 @@ class OptimumConfig(Section):
 
 
 @dataclass(frozen=True)
+class DataConfig(Section):
+    """Which data, and who holds what of it at the start (R30)."""
+
+    dataset: str = option("digits", "dataset; `d2dfl data list` names them")
+    split: Literal["own", "80/20"] = option("own", "the set's own training and test part, or the paper's 80/20")
+    allocation: str = option("labels:3", "who holds what: labels:K (70/20/10 for 3), dirichlet:ALPHA, shards:K, iid")
+    samples: int = option(
+        0, "datapoints per device; 0: as many as the set and the rule allow, at most network.samples_per_device", low=0
+    )
+    verify: bool = option(True, "take only files that equal the published ones")
+    download: bool = option(True, "download files that are not on this machine")
+
+
+@dataclass(frozen=True)
+class RadioConfig(Section):
+    """The generated radio signals (R40)."""
+
+    per_cell: int = option(200, "signals for each modulation and signal-to-noise ratio", low=2)
+    lowest_snr_db: int = option(-20, "lowest signal-to-noise ratio, in steps of 2 dB", low=-20, high=18)
+    highest_snr_db: int = option(18, "highest signal-to-noise ratio", low=-20, high=18)
+    mended: bool = option(False, "true: AM-SSB carries speech; false: noise only, as in RadioML 2016.10a")
+
+
+@dataclass(frozen=True)
+class ExchangeConfig(Section):
+    """How datapoints move (R20, R21)."""
+
+    keep: Literal["delete", "acknowledged", "copy"] = option(
+        "delete", "R21: a sender deletes what it sent, deletes what was acknowledged, or keeps a copy"
+    )
+    lossy: bool = option(True, "R20: each datapoint is lost with the link's loss probability")
+
+
+@dataclass(frozen=True)
+class FederationConfig(Section):
+    """How the devices train and whose models are averaged when (R29, R31 to R33)."""
+
+    scheme: str = option("fedavg", "who averages with whom: fedavg, fedprox, fedsgd, decentralised, semi-decentralised")
+    model: str = option("auto", "model that every device trains; auto: one that suits the dataset")
+    rounds: int = option(20, "rounds", low=1)
+    interval: int = option(10, "minibatches between aggregations, which is one round (tau_a)", low=1)
+    batch: int = option(64, "datapoints in a minibatch; a device that holds fewer takes all it has", low=1)
+    optimiser: Literal["sgd", "adam"] = option("sgd", "local optimiser")
+    learning_rate: float = option(0.01, "learning rate (1e-3 suits adam)", low=0)
+    momentum: float = option(0.9, "sgd: momentum", low=0, high=1)
+    momentum_rule: Literal["keep", "reset", "mix"] = option(
+        "keep", "at an aggregation devices keep their momentum, forget it (as stateless clients), or it is averaged too"
+    )
+    weight_decay: float = option(0.0, "weight decay (added to the gradient)", low=0)
+    mu: float = option(0.01, "fedprox: weight of the pull to the last global model", low=0)
+    weighting: Literal["data", "equal"] = option(
+        "data", "models are averaged by datapoints after the exchange, or equally"
+    )
+    neighbours: int = option(7, "decentralised: models that a device draws each round", low=1)
+    subset: int = option(5, "semi-decentralised: devices in a subset", low=1)
+    subset_every: int = option(2, "semi-decentralised: minibatches between averages inside a subset", low=1)
+    global_every: int = option(8, "semi-decentralised: minibatches between global averages, which is one round", low=1)
+    heads: Literal["mixed", "raw"] = option(
+        "mixed",
+        "semi-decentralised, when both fall together: the sampled device sends its subset's average, or its own model",
+    )
+    stragglers: int = option(0, "devices whose model never arrives; they still receive", low=0)
+    straggler_rule: Literal["fixed", "redrawn"] = option("fixed", "stragglers are the same in all rounds, or redrawn")
+    participation: float = option(1.0, "share of the devices that train and send in a round", low=0, high=1)
+    executor: Literal["auto", "loop", "stack"] = option("auto", "devices train one by one, all at once, or the faster")
+    device: Literal["auto", "cpu", "cuda"] = option("auto", "processor; auto: cuda where there is one")
+    evaluate_every: int = option(1, "rounds between evaluations on the test set; the last round always has one", low=1)
+
+
+@dataclass(frozen=True)
 class Config:
     """Everything that determines a discovery, except the seed."""
 
@@ -236,6 +246,10 @@ class Config:
     bandit: BanditConfig = dataclasses.field(default_factory=BanditConfig)
     gcn: GcnConfig = dataclasses.field(default_factory=GcnConfig)
     optimum: OptimumConfig = dataclasses.field(default_factory=OptimumConfig)
+    data: DataConfig = dataclasses.field(default_factory=DataConfig)
+    radio: RadioConfig = dataclasses.field(default_factory=RadioConfig)
+    exchange: ExchangeConfig = dataclasses.field(default_factory=ExchangeConfig)
+    federation: FederationConfig = dataclasses.field(default_factory=FederationConfig)
 
     def with_(self, **changes: Any) -> Self:
         """A copy with changed fields: `config.with_(**{"reward.gate": 5})` or `with_(reward__gate=5)`."""

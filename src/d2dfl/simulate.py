@@ -1,10 +1,10 @@
 """All devices in one process: discover a graph, move the datapoints, train.
 
-    1. data       load the set, allocate it to the devices
-    2. network    links, trust, thresholds around what the devices hold
-    3. discovery  find the graph
-    4. exchange   move whole datapoints over lossy links
-    5. training   federated learning on what everybody holds now
+1. data       load the set, allocate it to the devices
+2. network    links, trust, thresholds around what the devices hold
+3. discovery  find the graph
+4. exchange   move whole datapoints over lossy links
+5. training   federated learning on what everybody holds now
 """
 
 from dataclasses import dataclass
@@ -83,14 +83,18 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
     )
     empty = [device for device, held in enumerate(moved.holdings) if not len(held) and len(setting.holdings[device])]
     if empty:
-        raise UserError(f"the exchange left device {empty[0]} without data: raise network.threshold, or set exchange.keep=acknowledged")
+        raise UserError(
+            f"the exchange left device {empty[0]} without data: raise network.threshold, or set exchange.keep=acknowledged"
+        )
     return Prepared(method, setting, found, moved, Federated.of(setting.dataset, moved.holdings))
 
 
 def data_set(config: Config, seed: int) -> Dataset:
     """The dataset of the configuration."""
     data = config.data
-    return load(data.dataset, seed=seed, split=data.split, verify=data.verify, download=data.download, radio=config.radio)
+    return load(
+        data.dataset, seed=seed, split=data.split, verify=data.verify, download=data.download, radio=config.radio
+    )
 
 
 def energy(prepared: Prepared, curves: Curves, parameters: int) -> Ledger:

@@ -10,9 +10,9 @@ import originals
 import pytest
 from sklearn.datasets import load_digits
 
+from d2dfl.config import RadioConfig
 from d2dfl.data import datasets
 from d2dfl.data.catalogue import CATALOGUE
-from d2dfl.data.settings import RadioConfig
 from d2dfl.errors import UserError
 
 REAL = [name for name in datasets.names() if os.environ.get("D2DFL_DATA") and datasets.describe(name).read]

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from d2dfl import UserError
-from d2dfl.federation.mixing import Mixing, mixing_of, side_by_side
+from d2dfl.config import FederationConfig
+from d2dfl.federation.mixing import Mixing, mixing_of
 from d2dfl.federation.schemes import SCHEMES, Moment, present, scheme_named
-from d2dfl.federation.settings import FederationConfig
 
 SIZES = np.array([10.0, 30.0, 60.0])
 
@@ -147,7 +147,7 @@ def test_every_matrix_is_row_stochastic(
 
 
 def test_long_rows_are_mixed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("d2dfl.federation.mixing.COLUMNS", 4)
+    monkeypatch.setattr("d2dfl.federation.mixing.COLUMNS", {"cpu": 4})
     params = torch.arange(33.0).view(3, 11)
     expected = matrix("decentralised", SIZES, 10, neighbours=1) @ params.numpy()
     mixing = mix("decentralised", SIZES, 10, neighbours=1)
@@ -156,16 +156,9 @@ def test_long_rows_are_mixed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.allclose(params.numpy(), expected)
 
 
-def test_runs_side_by_side_do_not_touch_each_other() -> None:
-    first = mixing_of([(np.array([0, 1]), np.array([1.0, 3.0]))], np.array([0, -1]))
-    second = mixing_of([(np.array([0]), np.array([2.0])), (np.arange(3), np.ones(3))], np.array([1, 0, -1]))
-    joined = side_by_side([(first, 2), (None, 1), (second, 3)])
-    assert joined is not None
-    expected = np.eye(6)
-    expected[:2, :2], expected[3:, 3:] = first.matrix(), second.matrix()
-    assert np.array_equal(joined.matrix(), expected)
-    assert np.array_equal(first.matrix(), [[0.25, 0.75], [0, 1]])
-    assert side_by_side([(None, 2), (None, 3)]) is None
+def test_who_receives_nothing_keeps_its_own() -> None:
+    mixing = mixing_of([(np.array([0, 1]), np.array([1.0, 3.0]))], np.array([0, -1]))
+    assert np.array_equal(mixing.matrix(), [[0.25, 0.75], [0, 1]])
 
 
 def test_stragglers_are_fixed_or_redrawn() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.config import RadioConfig
 from d2dfl.data import files
 from d2dfl.data.catalogue import CATALOGUE, Entry, Kind, read_digits
 from d2dfl.data.files import Form, Progress, silent
 from d2dfl.data.radio import SNRS, generate
 from d2dfl.data.readers import Raw
-from d2dfl.data.settings import RadioConfig
 from d2dfl.errors import UserError
 from d2dfl.network.network import whole_parts
 from d2dfl.rng import stream

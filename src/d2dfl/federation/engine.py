@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from d2dfl.config import FederationConfig
 from d2dfl.federation.batches import Batches
 from d2dfl.federation.capacity import SHARE, bytes_per_device, free_bytes
 from d2dfl.federation.federated import Federated
@@ -14,7 +15,6 @@ from d2dfl.federation.local import Job
 from d2dfl.federation.models import Factory, build
 from d2dfl.federation.optimisers import lasting_memory
 from d2dfl.federation.schemes import scheme_named
-from d2dfl.federation.settings import FederationConfig
 from d2dfl.federation.stack import Notice, choose_executor, obstacle, processor, stack_pays
 from d2dfl.federation.state import Curves, State, identity
 from d2dfl.federation.training import Run, Training
@@ -78,21 +78,24 @@ def train_many(
     """
     curves: list[Curves] = []
     for numbers in _groups(model_factory, runs, settings, [state.round for state in states or ()]):
-        first, size = numbers[0], len(numbers)  # runs in a group follow each other
         group = [runs[number] for number in numbers]
-        curves += _train(
-            model_factory,
-            group,
-            settings,
-            lambda share, first=first, size=size: progress((first + share * size) / len(runs)),  # type: ignore[misc]
-            lambda number, state, first=first: on_round(first + number, state),  # type: ignore[misc]
-            # Made only now: states of runs whose turn comes later would fill the memory.
+        # Made only now: states of runs whose turn comes later would fill the memory.
+        own = (
             [states[number] for number in numbers]
             if states
-            else [start(model_factory, data, settings, seed) for data, seed in group],
-            notice,
+            else [start(model_factory, data, settings, seed) for data, seed in group]
         )
+        share = _scaled(progress, numbers[0], len(numbers), len(runs))
+        curves += _train(model_factory, group, settings, share, _shifted(on_round, numbers[0]), own, notice)
     return curves
+
+
+def _scaled(progress: Progress, first: int, size: int, total: int) -> Progress:
+    return lambda share: progress((first + share * size) / total)
+
+
+def _shifted(on_round: Callable[[int, State], None], first: int) -> Callable[[int, State], None]:
+    return lambda number, state: on_round(first + number, state)
 
 
 def _train(

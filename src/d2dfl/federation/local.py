@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from d2dfl.config import FederationConfig
 from d2dfl.federation.batches import Plan
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.losses import Loss
 from d2dfl.federation.optimisers import Memory, blank_memory, descend
-from d2dfl.federation.settings import FederationConfig
 
 PIECE = 256  # datapoints in one pass; a larger minibatch (FedSGD) adds up the gradients of its pieces
 TEST_PIECE = 512

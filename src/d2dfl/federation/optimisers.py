@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from d2dfl.federation.settings import FederationConfig
+from d2dfl.config import FederationConfig
 
 Memory = dict[str, Tensor]  # what an optimiser remembers, each [device, something]
 

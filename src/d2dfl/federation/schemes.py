@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.mixing import Mixing, mixing_of
-from d2dfl.federation.settings import FederationConfig
 from d2dfl.rng import stream
 
 

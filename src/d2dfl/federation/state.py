@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.optimisers import Memory
-from d2dfl.federation.settings import FederationConfig
 
 VERSION = 1
 

@@ -12,14 +12,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.batches import Batches, plan_of
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.local import Executor
-from d2dfl.federation.mixing import Mixing, side_by_side
+from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import Memory
 from d2dfl.federation.schemes import Moment, Scheme, present
-from d2dfl.federation.settings import FederationConfig
 from d2dfl.federation.state import State
 
 
@@ -85,18 +85,16 @@ class Training:
         return plan.rows, self.executor.train(self.params, self.memory, plan)
 
     def _mix(self, mixings: Sequence[Mixing | None]) -> None:
-        mixing = side_by_side(zip(mixings, (run.data.devices for run in self.runs), strict=True))
-        if mixing is None:
-            return
-        mixing.apply(self.params)
-        if self.settings.momentum_rule == "mix":
-            for remembered in self.memory.values():
-                mixing.apply(remembered)
-        for run, own in zip(self.runs, mixings, strict=True):
-            if own is not None:
-                run.state.curves.to_server[-1] += own.to_server
-                run.state.curves.from_server[-1] += own.from_server
-                run.state.curves.between[-1] += own.between
+        for run, mixing in zip(self.runs, mixings, strict=True):
+            if mixing is None:
+                continue
+            mixing.apply(run.state.params)
+            if self.settings.momentum_rule == "mix":
+                for remembered in run.state.memory.values():
+                    mixing.apply(remembered)
+            run.state.curves.to_server[-1] += mixing.to_server
+            run.state.curves.from_server[-1] += mixing.from_server
+            run.state.curves.between[-1] += mixing.between
 
     def _finish(self, done: int, rows: NDArray[np.int64], losses: NDArray[np.float32]) -> None:
         """Book a round: refuse losses that are no numbers, note the mean, evaluate when it is time."""

@@ -1,0 +1,133 @@
+"""Commands that train: run, compare, data. Heavy imports wait until a command needs them."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from d2dfl.config import Config
+
+DatasetName = Annotated[
+    str | None,
+    typer.Option("--dataset", help="Dataset; `d2dfl data list` names them.  [default: digits]", show_default=False),
+]
+SchemeName = Annotated[
+    str | None,
+    typer.Option(
+        "--scheme",
+        help="fedavg, fedprox, fedsgd, decentralised or semi-decentralised.  [default: fedavg]",
+        show_default=False,
+    ),
+]
+Rounds = Annotated[int | None, typer.Option(help="Rounds of training.  [default: 20]", show_default=False)]
+
+data_app = typer.Typer(help="Datasets: what is there, what is missing, how to get it.", no_args_is_help=True)
+
+
+def learning_config(config: Config, dataset: str | None, scheme: str | None, rounds: int | None) -> Config:
+    """Named options win over settings."""
+    given = {"data.dataset": dataset, "federation.scheme": scheme, "federation.rounds": rounds}
+    return config.with_(**{path: value for path, value in given.items() if value is not None})
+
+
+def compare_and_print(
+    config: Config, methods: str, seeds: list[int], out: Path, resume: bool, console: Console
+) -> None:
+    """Run a comparison with a progress bar, print its table, write its files."""
+    from d2dfl.compare import compare
+    from d2dfl.federation.schemes import scheme_named
+    from d2dfl.report import COLUMNS, cells, write_all
+    from d2dfl.simulate import methods_named
+
+    scheme_named(config.federation.scheme)
+    names = methods_named(methods)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("prepare", total=1.0)
+        result = compare(
+            config,
+            names,
+            seeds,
+            out,
+            resume,
+            lambda what, share: progress.update(task, description=what, completed=share),
+        )
+        progress.update(task, description="draw", completed=1.0)
+        write_all(result, out)
+    setting = result.prepared[0].setting
+    sizes = [len(held) for held in setting.holdings]
+    console.print(
+        f"{setting.dataset.name}: {len(sizes)} devices with {min(sizes)} to {max(sizes)} datapoints, {config.federation.scheme}, "
+        f"{config.federation.rounds} rounds, {len(seeds)} seeds{'; ' + setting.dataset.note if setting.dataset.note else ''}",
+        highlight=False,
+    )
+    table = Table(*COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in result.rows:
+        table.add_row(*cells(row))
+    console.print(table)
+    console.print(
+        f"score: {result.score_name} ± deviation over seeds; gap closed: share of the way from none to iid; "
+        f"rounds: until the score that no exchange ends with ({result.target:.3f})",
+        highlight=False,
+    )
+    console.print(f"results: {out}", highlight=False, soft_wrap=True)
+
+
+@data_app.command("list")
+def data_list() -> None:
+    """All datasets and whether they are on this machine."""
+    from d2dfl.data import datasets
+
+    table = Table("dataset", "here", "what it is", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in datasets.names():
+        table.add_row(name, "yes" if datasets.status(name).ready else "no", datasets.describe(name).title)
+    Console().print(table)
+
+
+@data_app.command("info")
+def data_info(name: str) -> None:
+    """One dataset: what it is, where it was found, what is missing."""
+    from d2dfl.data import datasets
+
+    entry, status = datasets.describe(name), datasets.status(name)
+    out = Console(soft_wrap=True, highlight=False)
+    shape = " x ".join(map(str, entry.shape))
+    out.print(
+        f"{name}: {entry.title}; {shape}, {entry.classes or 'no'} classes; licence: {entry.licence}; home: {entry.home}"
+    )
+    for path in status.paths:
+        out.print(f"found   {path}")
+    for missing in status.missing:
+        out.print(f"missing {missing}")
+    if not status.ready and status.advice:
+        out.print(status.advice)
+
+
+@data_app.command("fetch")
+def data_fetch(name: str) -> None:
+    """Download a dataset from its public home into the user cache."""
+    from d2dfl.data import datasets
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(name)
+        datasets.fetch(
+            name, lambda what, done, total: progress.update(task, description=what, completed=done, total=total or None)
+        )
+    sys.stdout.write(f"{datasets.path(name)}\n")
+
+
+@data_app.command("path")
+def data_path(name: str) -> None:
+    """Where the files of a dataset are."""
+    from d2dfl.data import datasets
+
+    sys.stdout.write(f"{datasets.path(name)}\n")

@@ -1,0 +1,139 @@
+"""Methods side by side on the same data: accuracy, datapoints, joules, and the share of the i.i.d. gap that is closed.
+
+The gap is the honest yardstick: train once with no exchange and once with the same data shuffled i.i.d. over the
+devices. A method's share is (its accuracy - none) / (iid - none).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d2dfl.config import Config
+from d2dfl.data import Dataset
+from d2dfl.discovery.diversity import distances_to
+from d2dfl.exchange import held_counts
+from d2dfl.federation import Curves, State, default_model, model_named, start, train_many
+from d2dfl.federation.models import Factory
+from d2dfl.record import RunFolder
+from d2dfl.simulate import IID, Prepared, data_set, energy, prepare, setting_of
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method, over all seeds."""
+
+    method: str
+    score: float  # mean over seeds, at the end
+    spread: float  # standard deviation over seeds
+    gap_closed: float | None
+    rounds_to_target: float | None  # mean over seeds; None where a seed never gets there
+    moved: float
+    lost: float
+    joules: float
+    distance: float  # total variation to i.i.d. after the exchange
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything that was measured."""
+
+    score_name: str
+    target: float
+    rows: tuple[Row, ...]
+    cells: tuple[tuple[str, int, Curves], ...]  # (method, seed, curves)
+    prepared: tuple[Prepared, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "score": self.score_name,
+            "target": self.target,
+            "rows": [asdict(row) for row in self.rows],
+            "cells": [
+                {"method": m, "seed": s, "rounds": c.rounds, "scores": c.scores, "losses": c.losses}
+                for m, s, c in self.cells
+            ],
+        }
+
+
+def factory_of(config: Config, dataset: Dataset) -> Factory:
+    """The model of the configuration; auto: one that suits the inputs."""
+    name = config.federation.model
+    return model_named(default_model(dataset.shape) if name == "auto" else name)
+
+
+def compare(
+    config: Config, methods: Sequence[str], seeds: Sequence[int], folder: Path, resume: bool, progress: Progress
+) -> Comparison:
+    """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there."""
+    names = [*methods, *(["none"] if "none" not in methods else []), IID]
+    record = RunFolder.open(folder, config, {"methods": names, "seeds": list(seeds)}, resume)
+    dataset = data_set(config, seed=0)
+    prepared: list[Prepared] = []
+    for seed in seeds:
+        setting = setting_of(config, seed, dataset)
+        for name in names:
+            progress(f"discover: {name}, seed {seed}", len(prepared) / (len(names) * len(seeds)))
+            prepared.append(prepare(config, setting, name))
+    factory = factory_of(config, dataset)
+    runs = [(item.data, item.setting.seed) for item in prepared]
+    states = (record.load_states(len(runs)) if resume else None) or [
+        start(factory, data, config.federation, seed) for data, seed in runs
+    ]
+    curves = train_many(
+        factory, runs, config.federation, lambda share: progress("train", share), _checkpoint(record, states), states
+    )
+    result = _measured(config, prepared, curves, states, names)
+    record.finish(result.to_dict())
+    return result
+
+
+def _checkpoint(record: RunFolder, states: Sequence[State]) -> Callable[[int, State], None]:
+    """Save all states once the last one of a group has finished its round."""
+
+    def save(number: int, _: State) -> None:
+        if number + 1 == len(states) or states[number + 1].round != states[number].round:
+            record.save_states(states)
+
+    return save
+
+
+def _measured(
+    config: Config,
+    prepared: Sequence[Prepared],
+    curves: Sequence[Curves],
+    states: Sequence[State],
+    names: Sequence[str],
+) -> Comparison:
+    final = {name: [c.score for item, c in zip(prepared, curves, strict=True) if item.method == name] for name in names}
+    none, iid = float(np.mean(final["none"])), float(np.mean(final[IID]))
+    parameters = int(states[0].params.shape[1])
+    rows = []
+    for name in names:
+        mine = [(item, curve) for item, curve in zip(prepared, curves, strict=True) if item.method == name]
+        reached = [curve.rounds_to(none) for _, curve in mine]
+        rows.append(
+            Row(
+                method=name,
+                score=float(np.mean(final[name])),
+                spread=float(np.std(final[name])),
+                gap_closed=(float(np.mean(final[name])) - none) / (iid - none) if abs(iid - none) > 1e-9 else None,
+                rounds_to_target=float(np.mean([r for r in reached if r is not None])) if None not in reached else None,
+                moved=float(np.mean([item.exchanged.moved if item.exchanged else 0 for item, _ in mine])),
+                lost=float(np.mean([item.exchanged.dropped if item.exchanged else 0 for item, _ in mine])),
+                joules=float(np.mean([energy(item, curve, parameters).total_j for item, curve in mine])),
+                distance=float(np.mean([_distance(item) for item, _ in mine])),
+            )
+        )
+    cells = tuple((item.method, item.setting.seed, curve) for item, curve in zip(prepared, curves, strict=True))
+    return Comparison(curves[0].score_name, none, tuple(rows), cells, tuple(prepared))
+
+
+def _distance(item: Prepared) -> float:
+    """Mean total variation between what devices hold now and the population."""
+    counts = held_counts(item.data.members, item.setting.partition_of, item.setting.network.partitions)
+    return float(distances_to(counts, item.setting.network.population, "total-variation").mean())

@@ -1,0 +1,105 @@
+"""Figures and tables of a comparison."""
+
+import csv
+import io
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from d2dfl.compare import Comparison, Row
+from d2dfl.methods import METHODS
+from d2dfl.network.files import write_whole
+from d2dfl.simulate import IID
+
+# Okabe-Ito colours: told apart with any colour vision. The yardsticks are grey.
+COLOURS = ("#0b7a75", "#c8471c", "#efb03f", "#5b7fb5", "#a86fa3", "#6a994e", "#8c6d46", "#333f4d", "#d58aa0")
+GREY = "#8a94a0"
+COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
+
+
+def title_of(method: str) -> str:
+    """What a method is called in figures."""
+    return "i.i.d. shuffle" if method == IID else METHODS[method].title
+
+
+def cells(row: Row) -> list[str]:
+    """One line of the table, in the order of COLUMNS."""
+    return [
+        row.method,
+        f"{row.score:.3f} ± {row.spread:.3f}",
+        "–" if row.gap_closed is None else f"{row.gap_closed:.2f}",
+        "–" if row.rounds_to_target is None else f"{row.rounds_to_target:.1f}",
+        f"{row.moved:,.0f}",
+        f"{row.lost:,.0f}",
+        f"{row.joules:,.2f}",
+        f"{row.distance:.3f}",
+    ]
+
+
+def markdown(comparison: Comparison) -> str:
+    """The table as Markdown."""
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 1) + "|"]
+    lines += ["| " + " | ".join(cells(row)) + " |" for row in comparison.rows]
+    note = (
+        f"score: {comparison.score_name}; rounds: until the score that no exchange ends with, {comparison.target:.3f}"
+    )
+    return "\n".join([*lines, "", note, ""])
+
+
+def draw_curves(comparison: Comparison, path: Path) -> None:
+    """Score against rounds, mean over seeds with a band of one standard deviation."""
+    with matplotlib.rc_context({"svg.hashsalt": "d2dfl", "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+        axes = figure.add_subplot()
+        colours = iter(COLOURS)
+        for row in comparison.rows:
+            mine = [curve for method, _, curve in comparison.cells if method == row.method]
+            rounds, scores = mine[0].rounds, np.array([curve.scores for curve in mine])
+            yardstick = row.method in (IID, "none")
+            colour = GREY if yardstick else next(colours)
+            dashes = ":" if row.method == "none" else "--" if yardstick else "-"
+            axes.plot(
+                rounds, scores.mean(axis=0), label=title_of(row.method), linewidth=1.8, color=colour, linestyle=dashes
+            )
+            low, high = scores.mean(axis=0) - scores.std(axis=0), scores.mean(axis=0) + scores.std(axis=0)
+            axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
+        axes.set_xlabel("round")
+        axes.set_ylabel(comparison.score_name)
+        axes.grid(alpha=0.25)
+        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        buffer = io.BytesIO()
+        figure.savefig(
+            buffer, format=path.suffix[1:], dpi=200, metadata={"Date": None} if path.suffix == ".svg" else {}
+        )
+    write_whole(path, buffer.getvalue())
+
+
+def write_curves(comparison: Comparison, path: Path) -> None:
+    """All curves as CSV: method, seed, round, score, loss."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(["method", "seed", "round", comparison.score_name, "loss"])
+    for method, seed, curve in comparison.cells:
+        for done, score, loss in zip(curve.rounds, curve.scores, curve.losses, strict=True):
+            writer.writerow([method, seed, done, repr(score), repr(loss)])
+    write_whole(path, buffer.getvalue().encode())
+
+
+def write_all(comparison: Comparison, folder: Path) -> None:
+    """Table, curves, figures."""
+    from d2dfl.draw import draw_row
+
+    write_whole(folder / "table.md", markdown(comparison).encode())
+    write_curves(comparison, folder / "curves.csv")
+    for suffix in ("png", "svg"):
+        draw_curves(comparison, folder / f"curves.{suffix}")
+    first = comparison.prepared[0].setting.seed
+    graphs = [
+        (title_of(item.method), item.discovery.graph, item.discovery.evaluation)
+        for item in comparison.prepared
+        if item.setting.seed == first and item.discovery is not None
+    ]
+    for suffix in ("png", "html"):
+        draw_row(comparison.prepared[0].setting.network, graphs, folder / f"graphs.{suffix}")
