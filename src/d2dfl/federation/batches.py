@@ -18,11 +18,6 @@ class Plan:
     counts: NDArray[np.int64]  # [active] datapoints that are real
     keys: NDArray[np.uint64]  # [step, active] what random layers and views of a step draw from
 
-    def parts(self, size: int) -> "list[Plan]":
-        """The same plan in plans of at most so many rows."""
-        cuts = [slice(first, first + size) for first in range(0, len(self.rows), size)]
-        return [Plan(self.rows[cut], self.indices[:, cut], self.counts[cut], self.keys[:, cut]) for cut in cuts]
-
 
 @dataclass
 class Batches:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.func import functional_call, vmap
 
@@ -19,8 +18,7 @@ from d2dfl.federation.optimisers import Memory, blank_memory, descend
 Forward = Callable[[Sequence[Tensor], Tensor], Tensor]
 Notice = Callable[[str], None]  # called with a sentence that the user should see
 
-CACHE = int(__import__("os").environ.get("CACHE", 1 << 19))
-DENSE_LIMIT = 1 << 20  # parameters; up to here a processor is faster with dense models stacked
+DENSE_LIMIT = 1 << 18  # parameters; on a CPU larger dense models leave its cache and the loop is faster
 
 
 def vmapped(job: Job) -> Forward:
@@ -46,14 +44,12 @@ class Stack:
         self.gradient = torch.empty(0)
 
     def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
-        size = len(plan.rows) if params.is_cuda else max(1, CACHE // params.shape[1])
-        return torch.cat([self._train(params, memory, part) for part in plan.parts(size)], dim=1)
-
-    def _train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
         job, place = self.job, params.device
-        active = _index(plan.rows, place)
-        rows = params[active]  # a view where the rows follow each other
-        own = {name: held[active] for name, held in memory.items()} or blank_memory(job.settings, rows)
+        everyone = len(plan.rows) == len(params)
+        active = torch.from_numpy(plan.rows).to(place)
+        rows = params if everyone else params[active]
+        own = memory if everyone else {name: held[active] for name, held in memory.items()}
+        own = own or blank_memory(job.settings, rows)
         if self.gradient.shape != rows.shape:
             self.gradient = torch.empty_like(rows)
         leaves = [view.detach().requires_grad_() for view in job.layout.views(rows)]
@@ -66,7 +62,7 @@ class Stack:
         for step in range(len(indices)):
             losses[step] = self._gradient(leaves, indices[step], shares, plan, step)
             descend(rows, self.gradient, own, anchor, job.settings)
-        if not isinstance(active, slice):
+        if not everyone:
             params[active] = rows
             for name, held in memory.items():
                 held[active] = own[name]
@@ -122,12 +118,6 @@ class Stack:
             losses += self.per_sample(outputs, wanted).sum(dim=1)
             scores += self.score(outputs, wanted).sum(dim=1)
         return losses / len(inputs), scores / len(inputs)
-
-
-def _index(rows: NDArray[np.int64], place: torch.device) -> slice | Tensor:
-    """An index of these rows; a slice where they follow each other."""
-    first, last = int(rows[0]), int(rows[-1])
-    return slice(first, last + 1) if last - first + 1 == len(rows) else torch.from_numpy(rows).to(place)
 
 
 def obstacle(job: Job) -> str | None:
