@@ -10,7 +10,7 @@ READY := $(VENV)/.ready-$(subst =,_,$(TORCH))
 .PHONY: run test check lint types tests bench clean
 
 run: $(READY)
-	$(BIN)/d2dfl compare-graphs --out runs/default
+	$(BIN)/d2dfl compare --set data.samples=50 --out runs/compare
 
 test: check
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from d2dfl.compare import Comparison, Row
 from d2dfl.methods import METHODS
@@ -66,6 +67,7 @@ def draw_curves(comparison: Comparison, path: Path) -> None:
             low, high = scores.mean(axis=0) - scores.std(axis=0), scores.mean(axis=0) + scores.std(axis=0)
             axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
         axes.set_xlabel("round")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylabel(comparison.score_name)
         axes.grid(alpha=0.25)
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
