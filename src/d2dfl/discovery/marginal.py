@@ -33,7 +33,7 @@ from d2dfl.rng import device_keys, uniform
 HOPELESS = -1e300
 SLIGHT = 1e-10  # improvements below this are rounding
 FINISH = 40.0  # messages per device kept for the end of a cycle, at temperature 0
-INTRODUCTIONS = 0.5  # share of the budget that introductions may cost
+INTRODUCTIONS = 0.1  # share of the budget that introductions may cost
 
 
 class Mind(NamedTuple):
@@ -304,7 +304,7 @@ def introduce(board: Board, terms: Terms, budget: float) -> Mind:
     """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with, and one number:
     what it expects to gain itself.
 
-    Where introductions would cost over half of the budget, receivers take them from their most reliable links only.
+    Where introductions would cost over a tenth of the budget, receivers take them from their most reliable links only.
     """
     devices, slots = board.candidates.shape
     partitions = board.counts.shape[1]
