@@ -76,6 +76,15 @@ def test_qlearning_literal_update_mixes_all_actions() -> None:
             assert np.isclose(tables.total[device, action] / (step + 1), tables.buffer[: step + 1, device].mean())
 
 
+def test_rewards_of_hundreds_do_not_overflow() -> None:
+    config = config_of(
+        "strict literal", **{"qlearning.steps": 200, "qlearning.temperature": 0.1, "qlearning.temperature_end": 0.1}
+    )
+    network = Network.generate(config, 0)
+    result = discover(network, config, method="qlearning")
+    assert np.isfinite(result.evaluation.objective)
+
+
 def test_block_sampling_is_the_softmax() -> None:
     network = Network.generate(config_of("best", **{"network.devices": 40}), 0)
     config = config_of("best")

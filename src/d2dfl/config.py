@@ -229,6 +229,9 @@ class FederationConfig(Section):
     straggler_rule: Literal["fixed", "redrawn"] = option("fixed", "stragglers are the same in all rounds, or redrawn")
     participation: float = option(1.0, "share of the devices that train and send in a round", low=0, high=1)
     executor: Literal["auto", "loop", "stack"] = option("auto", "devices train one by one, all at once, or the faster")
+    precision: Literal["auto", "float32", "bfloat16"] = option(
+        "auto", "of products on a GPU; auto: bfloat16. Weights and CPUs always take float32"
+    )
     device: Literal["auto", "cpu", "cuda"] = option("auto", "processor; auto: cuda where there is one")
     evaluate_every: int = option(1, "rounds between evaluations on the test set; the last round always has one", low=1)
 

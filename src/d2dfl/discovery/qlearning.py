@@ -22,6 +22,7 @@ from d2dfl.rng import device_keys, uniform
 STAGES = 32  # an annealed temperature falls in so many steps: each one recomputes all weights
 CHUNK = 100  # rounds between two looks at the progress bar
 OPTIMISTIC = 1.0
+LARGEST = 600.0  # exponents beyond are cut: exp(709) is infinite
 ONCE, ZERO, HOPEFUL = range(3)
 MESSAGES_PER_STEP = 4  # V, Q, U, and one broadcast of (r, datapoints from outside)
 
@@ -96,6 +97,12 @@ def allowed(candidates: Any, device: Any, action: Any) -> Any:
 
 
 @njit(cache=True)
+def _weight(mean: Any, temperature: Any) -> Any:
+    """exp(mean / temperature), kept finite: unscaled budgets (R9 literal) give rewards of hundreds."""
+    return np.exp(min(max(mean / temperature, -LARGEST), LARGEST))
+
+
+@njit(cache=True)
 def _width(weight: Any, block: Any) -> Any:
     """Actions in a block."""
     return -(-weight.shape[1] // block.shape[1])
@@ -120,7 +127,7 @@ def reweigh(board: Any, rules: Any, tables: Any, temperature: Any) -> None:
         for action in range(actions):
             value = 0.0
             if allowed(candidates, device, action) and (visits[device, action] > 0 or rules.untried != ONCE):
-                value = np.exp(total[device, action] / max(visits[device, action], 1) / temperature)
+                value = _weight(total[device, action] / max(visits[device, action], 1), temperature)
             weight[device, action] = value
         for number in range(block.shape[1]):
             _add_block(weight, block, device, number, _width(weight, block))
@@ -225,8 +232,24 @@ def train(
     actions = weight.shape[1]
     width = _width(weight, block)
     chosen = np.empty(devices, np.int64)
-    for step in range(first, last):
+    # One pass per step learns from the last round and chooses for the next: each row is fetched from memory once.
+    for step in range(first, last + 1):
+        place, filled = (step - 1) % buffer.shape[0], min(step - 1, buffer.shape[0])
         for device in range(devices):
+            if step > first and chosen[device] >= 0:
+                action = chosen[device]
+                earned = _reduced(rules, buffer, buffer_total, device, place, filled, reward[device])
+                if rules.literal:  # R2: the mean of all actions' rewards goes into the chosen action's entry
+                    total[device, action] = buffer_total[device]
+                    visits[device, action] = min(step, buffer.shape[0])
+                else:
+                    _remember(
+                        log, log_next, oldest, newest, total, visits, device, action, step - 1, earned, rules.horizon
+                    )
+                weight[device, action] = _weight(total[device, action] / visits[device, action], temperature)
+                _add_block(weight, block, device, action // width, width)
+            if step == last:
+                continue
             action = -1
             if rules.untried == ONCE and tries[device] < actions:
                 action = _untried(candidates, tries, offset, actions, device)
@@ -235,20 +258,8 @@ def train(
             chosen[device] = action
             slot_of[device] = action if action < slots else -1
             drop_of[device] = drop[device, action] if 0 <= action < slots else 0.0
-        play_round(board, terms, work)
-        place, filled = step % buffer.shape[0], min(step, buffer.shape[0])
-        for device in range(devices):
-            action = chosen[device]
-            if action < 0:
-                continue
-            earned = _reduced(rules, buffer, buffer_total, device, place, filled, reward[device])
-            if rules.literal:  # R2: the mean of all actions' rewards goes into the chosen action's entry
-                total[device, action] = buffer_total[device]
-                visits[device, action] = min(step + 1, buffer.shape[0])
-            else:
-                _remember(log, log_next, oldest, newest, total, visits, device, action, step, earned, rules.horizon)
-            weight[device, action] = np.exp(total[device, action] / visits[device, action] / temperature)
-            _add_block(weight, block, device, action // width, width)
+        if step < last:
+            play_round(board, terms, work)
 
 
 @njit(cache=True)
