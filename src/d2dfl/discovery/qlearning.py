@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from d2dfl.config import QlearningConfig
 from d2dfl.discovery.game import Board
 from d2dfl.discovery.reward import Terms
-from d2dfl.discovery.rounds import Round, play_round, round_of
+from d2dfl.discovery.rounds import GATHER, Round, play_round, round_of
 from d2dfl.discovery.task import Found, Task
 from d2dfl.rng import device_keys, uniform
 
@@ -42,6 +42,7 @@ class Tables(NamedTuple):
     log_next: NDArray[np.int32]  # [step, device]
     oldest: NDArray[np.int32]  # [device, action] step of the oldest reward in the action's ring
     newest: NDArray[np.int32]  # [device, action]
+    seen: NDArray[np.float64]  # [1] takes what is read ahead, so that the reading is not optimised away
 
 
 class Rules(NamedTuple):
@@ -84,6 +85,7 @@ def tables_of(board: Board, config: QlearningConfig, keys: NDArray[np.uint64], n
         log_next=np.full((steps, devices), -1, dtype=np.int32),
         oldest=np.full((devices, actions) if steps else (devices, 0), -1, dtype=np.int32),
         newest=np.full((devices, actions) if steps else (devices, 0), -1, dtype=np.int32),
+        seen=np.zeros(1),
     )
     if config.untried == "optimistic":
         tables.total[:] = OPTIMISTIC
@@ -219,6 +221,16 @@ def _remember(
 
 
 @njit(cache=True)
+def _fetch(total: Any, visits: Any, weight: Any, block: Any, chosen: Any, played: Any, begin: Any, end: Any) -> Any:
+    """Read what the next devices need, and nothing else: loads that wait for nothing are under way together."""
+    read = 0.0
+    for device in range(begin, end):
+        action = max(chosen[device], 0) if played else 0
+        read += total[device, action] + weight[device, action] + visits[device, action] + block[device, 0]
+    return read
+
+
+@njit(cache=True)
 def train(
     board: Any, terms: Any, rules: Any, tables: Any, work: Any, keys: Any, first: Any, last: Any, temperature: Any
 ) -> None:
@@ -236,6 +248,9 @@ def train(
     for step in range(first, last + 1):
         place, filled = (step - 1) % buffer.shape[0], min(step - 1, buffer.shape[0])
         for device in range(devices):
+            if device % GATHER == 0:
+                last_row = min(device + GATHER, devices)
+                tables.seen[0] = _fetch(total, visits, weight, block, chosen, step > first, device, last_row)
             if step > first and chosen[device] >= 0:
                 action = chosen[device]
                 earned = _reduced(rules, buffer, buffer_total, device, place, filled, reward[device])

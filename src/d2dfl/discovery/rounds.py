@@ -15,11 +15,15 @@ from d2dfl.discovery.game import Board
 from d2dfl.discovery.reward import CHANGE, OVER_ASK, budget_term, meets
 
 
+GATHER = 256  # devices whose scattered rows are fetched together
+
+
 class Round(NamedTuple):
     """Work space and outcome of one round."""
 
     slot: NDArray[np.int32]  # [device] choice of this round, -1 for no link
     drop: NDArray[np.float64]  # [device] loss probability of the chosen link
+    transmitter: NDArray[np.int32]  # [device] device behind the chosen slot, filled by the round
     request: NDArray[np.float64]  # [device, partition]
     demand: NDArray[np.float64]  # [device, partition]
     after: NDArray[np.float64]  # [partition]
@@ -34,6 +38,7 @@ def round_of(board: Board) -> Round:
     return Round(
         slot=np.full(devices, -1, dtype=np.int32),
         drop=np.zeros(devices),
+        transmitter=np.zeros(devices, dtype=np.int32),
         request=np.zeros((devices, partitions)),
         demand=np.zeros((devices, partitions)),
         after=np.zeros(partitions),
@@ -48,27 +53,37 @@ def _ask(board: Any, terms: Any, work: Any) -> None:
     """V and Q of every device (eqs. avl_at_tx, req_at_dst), and the demand that they add up to."""
     candidates, trust, surplus, need = board.candidates, board.trust, board.surplus, board.need
     slots, drop, request, demand = work.slot, work.drop, work.request, work.demand
+    behind = work.transmitter
     devices, partitions = need.shape
     demand[:] = 0.0
-    for device in range(devices):
-        slot = slots[device]
-        if slot < 0:
-            continue
-        transmitter = candidates[device, slot]
-        stretch = 1.0 / max(1.0 - drop[device], 1e-12) if terms.rule == OVER_ASK else 1.0  # R1
-        for label in range(partitions):
-            asked = 0.0
-            if trust[device, slot, label] and surplus[transmitter, label] > 0.0:
-                asked = need[device, label] * stretch
-                demand[transmitter, label] += asked
-            request[device, label] = asked
+    offered = np.empty((GATHER, partitions), np.bool_)
+    for begin in range(0, devices, GATHER):
+        end = min(begin + GATHER, devices)
+        # Rows are scattered over memory. A short loop of nothing but loads has many of them under way at once.
+        for device in range(begin, end):
+            behind[device] = candidates[device, max(slots[device], 0)]
+        for device in range(begin, end):
+            slot = max(slots[device], 0)
+            for label in range(partitions):
+                offered[device - begin, label] = trust[device, slot, label]
+        for device in range(begin, end):
+            if slots[device] < 0:
+                continue
+            transmitter = behind[device]
+            stretch = 1.0 / max(1.0 - drop[device], 1e-12) if terms.rule == OVER_ASK else 1.0  # R1
+            for label in range(partitions):
+                asked = 0.0
+                if offered[device - begin, label] and surplus[transmitter, label] > 0.0:
+                    asked = need[device, label] * stretch
+                    demand[transmitter, label] += asked
+                request[device, label] = asked
 
 
 @njit(cache=True)
 def play_round(board: Any, terms: Any, work: Any) -> None:
     """Algorithm 1 and the rewards for the choices in work.slot, whose loss probabilities are in work.drop."""
     _ask(board, terms, work)
-    candidates, counts, surplus, threshold = board.candidates, board.counts, board.surplus, board.threshold
+    counts, surplus, threshold, behind = board.counts, board.surplus, board.threshold, work.transmitter
     cluster, before, population = board.cluster, board.before, board.population
     slots, drop, request, demand = work.slot, work.drop, work.request, work.demand
     after, used, local_of, reward = work.after, work.used, work.local, work.reward
@@ -78,7 +93,7 @@ def play_round(board: Any, terms: Any, work: Any) -> None:
     total = 0.0
     for device in range(devices):  # U, D-hat and r (eqs. tx_buffer, final_diversity_vector, sup_local_reward)
         slot = slots[device]
-        transmitter = candidates[device, slot] if slot >= 0 else 0
+        transmitter = behind[device]
         arrives = 1.0 - drop[device]
         whole = mass = 0.0
         met = 0
