@@ -14,7 +14,6 @@ from d2dfl.discovery.diversity import distance, distance_of
 from d2dfl.discovery.game import Board
 from d2dfl.discovery.reward import CHANGE, OVER_ASK, budget_term, meets
 
-
 GATHER = 256  # devices whose scattered rows are fetched together
 
 
