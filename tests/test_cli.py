@@ -132,6 +132,11 @@ def test_no_edges_are_explained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         (["discover", "--nothing"], "--nothing"),
         (["compare-graphs", "--methods", "closest,nothing"], "the methods are"),
         (["network", "--save", "net.txt"], ".npz or .json"),
+        (["run", "--dataset", "nothing"], "the datasets are"),
+        (["run", "--scheme", "nothing"], "the schemes are"),
+        (["compare", "--set", "data.samples=5000"], "at most 57"),
+        (["compare", "--set", "federation.model=nothing"], "the models are"),
+        (["data", "info", "nothing"], "the datasets are"),
         (["nothing"], "nothing"),
     ],
 )

@@ -10,15 +10,25 @@ from typing import Annotated, Any
 
 import click
 import typer
-from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from d2dfl import summary
 from d2dfl.cli_learn import DatasetName, Rounds, SchemeName, compare_and_print, data_app, learning_config
+from d2dfl.cli_output import (
+    as_dict,
+    as_json,
+    check_picture,
+    console,
+    draw_all,
+    draw_one,
+    make_folder,
+    print_comparison,
+    print_side_by_side,
+    save_all,
+)
 from d2dfl.config import Config, preset
-from d2dfl.discovery.evaluate import share_of
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.methods import METHODS, Discovery, discover, method_named, warm_up
 from d2dfl.network import Network
@@ -28,9 +38,6 @@ REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks fo
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.add_typer(data_app, name="data")
-console = Console(stderr=True)
-if not console.is_terminal:
-    console = Console(stderr=True, width=100)  # a file or a pipe has no width of its own
 
 Devices = Annotated[int | None, typer.Option(help="Number of devices.  [default: 25]", show_default=False)]
 Partitions = Annotated[
@@ -98,26 +105,26 @@ def discover_command(
     """Find the D2D graph of a network: who should receive datapoints from whom."""
     config = _config(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network)
     chosen = method_named(method or config.discovery.method)
-    _check_suffix(picture)
+    check_picture(picture)
     net = _network(network, config, seed)
     result = _run(net, config, seed, chosen.name)
     others = []
     if reference and chosen.name not in ("optimum", "none") and net.candidates.size <= REFERENCE_LIMIT:
         others.append(_run(net, config, seed, "optimum"))
     best = summary.best_known([result, *others]) if others or chosen.name == "optimum" else None
-    _print_side_by_side([result, *others], best)
+    print_side_by_side([result, *others], best)
     for sentence in summary.unlinked_sentences(net, result.graph):
         console.print(sentence, highlight=False)
     if json_file == "-":
-        sys.stdout.write(_json(result, best) + "\n")
+        sys.stdout.write(as_json(result, best) + "\n")
     elif json_file is not None:
-        write_whole(Path(json_file), _json(result, best).encode())
+        write_whole(Path(json_file), as_json(result, best).encode())
     if picture is not None:
-        _draw(result, picture)
+        draw_one(result, picture)
     if graphml is not None:
         write_whole(graphml, result.graph.to_graphml(net).encode())
     if out is not None:
-        _save_all(result, best, out)
+        save_all(result, best, out)
 
 
 @app.command("compare-graphs")
@@ -146,7 +153,7 @@ def compare_graphs(
     """Put methods side by side on the same network."""
     config = _config(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network)
     names = list(METHODS) if methods == "all" else [method_named(name.strip()).name for name in methods.split(",")]
-    _check_suffix(picture)
+    check_picture(picture)
     net = _network(network, config, seed)
     results = []
     for name in names:
@@ -157,20 +164,20 @@ def compare_graphs(
                 raise
             console.print(f"left out: {error}", highlight=False)
     best = summary.best_known(results)
-    _print_comparison(results, best)
-    content = json.dumps([_as_dict(item, best) for item in results], allow_nan=False)
+    print_comparison(results, best)
+    content = json.dumps([as_dict(item, best) for item in results], allow_nan=False)
     if json_file == "-":
         sys.stdout.write(content + "\n")
     elif json_file is not None:
         write_whole(Path(json_file), content.encode())
     if picture is not None:
-        _draw_row(results, picture)
+        draw_all(results, picture)
     if out is not None:
-        _make_folder(out)
+        make_folder(out)
         write_whole(out / "comparison.json", content.encode())
         save_network(net, out / "network.npz")
         for suffix in ("png", "html"):
-            _draw_row(results, out / f"graphs.{suffix}")
+            draw_all(results, out / f"graphs.{suffix}")
         console.print(f"results: {out}", highlight=False, soft_wrap=True)
 
 
@@ -315,83 +322,6 @@ def _run(network: Network, config: Config, seed: int, name: str) -> Discovery:
         warm_up(name, config)
     with _bar(METHODS[name].title) as report:
         return discover(network, config, seed=seed, method=name, progress=report)
-
-
-def _print_side_by_side(results: list[Discovery], best: float | None) -> None:
-    """Measures down, methods across: for one or two methods."""
-    table = Table("", *(item.method for item in results), box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for (name, _), *values in zip(summary.MEASURES, *(summary.measures(item, best) for item in results), strict=True):
-        table.add_row(name, *values)
-    _print(results, table)
-
-
-def _print_comparison(results: list[Discovery], best: float | None) -> None:
-    """Methods down, measures across: for many methods."""
-    table = Table("method", *(short for _, short in summary.MEASURES), box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for item in results:
-        table.add_row(item.method, *summary.measures(item, best))
-    _print(results, table)
-
-
-def _print(results: list[Discovery], table: Table) -> None:
-    console.print(summary.headline(results[0]), highlight=False)
-    console.print(table)
-    for item in results:
-        sentence = summary.bound_sentence(item)
-        if sentence:
-            console.print(sentence, highlight=False)
-
-
-def _as_dict(item: Discovery, best: float | None) -> dict[str, Any]:
-    share = None if best is None else share_of(item.evaluation.objective, best, item.evaluation.no_exchange)
-    return {**item.to_dict(), "best_known_objective": best, "share_of_best_known": share}
-
-
-def _json(item: Discovery, best: float | None) -> str:
-    return json.dumps(_as_dict(item, best), allow_nan=False)
-
-
-def _check_suffix(picture: Path | None) -> None:
-    """Refuse a picture format before minutes of work, not after."""
-    if picture is not None:
-        from d2dfl.draw import check_suffix
-
-        check_suffix(picture)
-
-
-def _draw(item: Discovery, path: Path) -> None:
-    from d2dfl.draw import draw_graph
-
-    draw_graph(item.network, item.graph, item.evaluation, path, title=METHODS[item.method].title)
-
-
-def _draw_row(items: list[Discovery], path: Path) -> None:
-    from d2dfl.draw import draw_row
-
-    draw_row(items[0].network, [(METHODS[i.method].title, i.graph, i.evaluation) for i in items], path)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
-
-
-def _save_all(item: Discovery, best: float | None, folder: Path) -> None:
-    """JSON, GraphML, pictures, network and configuration in one folder."""
-    _make_folder(folder)
-    write_whole(folder / "graph.json", _json(item, best).encode())
-    write_whole(folder / "graph.graphml", item.graph.to_graphml(item.network).encode())
-    write_whole(folder / "config.toml", item.config.to_toml().encode())
-    save_network(item.network, folder / "network.npz")
-    for suffix in ("png", "html"):
-        _draw(item, folder / f"graph.{suffix}")
-    console.print(f"results: {folder}", highlight=False, soft_wrap=True)
 
 
 def main() -> None:

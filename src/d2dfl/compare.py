@@ -71,7 +71,6 @@ def compare(
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there."""
     names = [*methods, *(["none"] if "none" not in methods else []), IID]
-    record = RunFolder.open(folder, config, {"methods": names, "seeds": list(seeds)}, resume)
     dataset = data_set(config, seed=0)
     prepared: list[Prepared] = []
     for seed in seeds:
@@ -80,6 +79,8 @@ def compare(
             progress(f"discover: {name}, seed {seed}", len(prepared) / (len(names) * len(seeds)))
             prepared.append(prepare(config, setting, name))
     factory = factory_of(config, dataset)
+    # The folder comes last: whatever is wrong with the request leaves nothing behind.
+    record = RunFolder.open(folder, config, {"methods": names, "seeds": list(seeds)}, resume)
     runs = [(item.data, item.setting.seed) for item in prepared]
     states = (record.load_states(len(runs)) if resume else None) or [
         start(factory, data, config.federation, seed) for data, seed in runs
