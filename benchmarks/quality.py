@@ -6,7 +6,7 @@ exchange, share 1 the best graph that anything found: any method, our learner wi
 multi-start reference search. `marginal` runs with 5,000 messages a device (the paper runs 5,000 steps of 4 messages
 each) and with a tenth, everything counted.
 
-    python benchmarks/quality.py [--networks 20] [--sizes 25,100] [--methods ...] [--json OUT]
+    python benchmarks/quality.py [--networks 20] [--first 0] [--sizes 25,100] [--methods ...] [--json OUT]
 """
 
 import argparse
@@ -59,9 +59,9 @@ def one_network(name: str, devices: int, seed: int, methods: list[str]) -> dict[
     }
 
 
-def table(name: str, title: str, devices: int, networks: int, methods: list[str]) -> dict[str, dict[str, float]]:
-    rows = Parallel(n_jobs=2)(delayed(one_network)(name, devices, seed, methods) for seed in range(networks))
-    print(f"\n{devices} devices, {networks} networks, objective: {title}")
+def table(name: str, title: str, devices: int, seeds: range, methods: list[str]) -> dict[str, dict[str, float]]:
+    rows = Parallel(n_jobs=2)(delayed(one_network)(name, devices, seed, methods) for seed in seeds)
+    print(f"\n{devices} devices, {len(seeds)} networks, objective: {title}")
     print(f"{'method':28s} share of best known (mean, lowest, spread)   labels  TV to i.i.d.  messages a device")
     summary = {}
     for label in rows[0]:
@@ -84,12 +84,14 @@ def table(name: str, title: str, devices: int, networks: int, methods: list[str]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first network")
     parser.add_argument("--sizes", default="25,100")
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    seeds = range(options.first, options.first + options.networks)
     collected = {
-        f"{size} devices, {title}": table(name, title, int(size), options.networks, options.methods.split(","))
+        f"{size} devices, {title}": table(name, title, int(size), seeds, options.methods.split(","))
         for size in options.sizes.split(",")
         for title, name in OBJECTIVES.items()
     }
