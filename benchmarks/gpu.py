@@ -5,6 +5,7 @@ python benchmarks/gpu.py            (needs an NVIDIA card)
 
 import time
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 import torch
@@ -21,6 +22,8 @@ from d2dfl.federation.optimisers import lasting_memory
 from d2dfl.federation.stack import Stack
 
 DEVICES, BATCH, POOL = 25, 64, 4096
+Precision = Literal["float32", "bfloat16"]
+PRECISIONS: tuple[Precision, ...] = ("float32", "bfloat16")
 
 
 def milliseconds(work: Callable[[], object], steps: int) -> float:
@@ -50,9 +53,9 @@ def bare_loop(inputs: torch.Tensor, targets: torch.Tensor, steps: int) -> float:
     return milliseconds(work, steps)
 
 
-def stack(inputs: torch.Tensor, targets: torch.Tensor, steps: int, precision: str) -> float:
+def stack(inputs: torch.Tensor, targets: torch.Tensor, steps: int, precision: Precision) -> float:
     """Our executor."""
-    settings = FederationConfig(precision=precision)  # type: ignore[arg-type]  # a text from the table below
+    settings = FederationConfig(precision=precision)
     model = MODELS["alexnet"]((3, 32, 32), 10)
     layout = Layout.of(model)
     params = layout.row_of(model).repeat(DEVICES, 1).cuda()
@@ -64,7 +67,7 @@ def stack(inputs: torch.Tensor, targets: torch.Tensor, steps: int, precision: st
     return milliseconds(lambda: executor.train(params, memory, plan), steps)
 
 
-def accuracy(precision: str, seed: int) -> float:
+def accuracy(precision: Precision, seed: int) -> float:
     """A task that takes some learning: noisy class patterns, two labels a device."""
     generator = np.random.default_rng(7)
     patterns = generator.normal(size=(10, 3, 32, 32))
@@ -74,7 +77,7 @@ def accuracy(precision: str, seed: int) -> float:
         np.nonzero((targets[:5000] % 10 == d % 10) | (targets[:5000] % 10 == (d + 3) % 10))[0] for d in range(DEVICES)
     ]
     data = Federated(inputs[:5000], targets[:5000], held, inputs[5000:], targets[5000:], 10)
-    settings = FederationConfig(rounds=30, interval=10, learning_rate=1e-3, evaluate_every=30, precision=precision)  # type: ignore[arg-type]
+    settings = FederationConfig(rounds=30, interval=10, learning_rate=1e-3, evaluate_every=30, precision=precision)
     return train(MODELS["alexnet"], data, settings, seed).score
 
 
@@ -86,7 +89,7 @@ def main() -> None:
     print(f"  bare loop             {bare_loop(inputs, targets, 5):8.2f}")
     print(f"  ours, float32 (tf32)  {stack(inputs, targets, 40, 'float32'):8.2f}")
     print(f"  ours, bfloat16        {stack(inputs, targets, 40, 'bfloat16'):8.2f}   (target: 4)", flush=True)
-    for precision in ("float32", "bfloat16"):
+    for precision in PRECISIONS:
         scores = [accuracy(precision, seed) for seed in range(3)]
         print(f"  accuracy after 30 rounds, {precision}: {np.mean(scores):.3f} ± {np.std(scores):.3f}", flush=True)
     print(f"  peak memory {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB")

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from d2dfl import Config, UserError, preset
-from d2dfl.compare import Comparison, compare
+from d2dfl.compare import Comparison, Progress, compare
 from d2dfl.data.datasets import load
 from d2dfl.network.energy import ledger, receive_j, send_j
 from d2dfl.report import markdown, write_all
@@ -34,8 +34,8 @@ def quiet(_: str, __: float) -> None:
     pass
 
 
-def result_of(folder: Path, config: Config, resume: bool = False, progress: object = quiet) -> Comparison:
-    return compare(config, ["marginal", "closest"], [0, 1], folder, resume, progress)  # type: ignore[arg-type]
+def result_of(folder: Path, config: Config, resume: bool = False, progress: Progress = quiet) -> Comparison:
+    return compare(config, ["marginal", "closest"], [0, 1], folder, resume, progress)
 
 
 def test_settings_and_yardstick_hold_the_same_data() -> None:

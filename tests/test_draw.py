@@ -75,12 +75,12 @@ def test_methods_side_by_side(tmp_path: Path, suffix: str, count: int) -> None:
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path, suffix: str) -> None:
     network, graph, evaluation = example()
-    state = np.random.get_state()[1].tolist()  # noqa: NPY002
+    state = np.random.get_state()[1].tolist()  # noqa: NPY002  # the global state is what is tested
     first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
     for path in (first, second):
         draw_graph(dataclasses.replace(network, positions=None), graph, evaluation, path, title="twice")
     assert first.read_bytes() == second.read_bytes()
-    assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
+    assert np.random.get_state()[1].tolist() == state  # noqa: NPY002  # the global state is what is tested
 
 
 @pytest.mark.parametrize("name", ["graph.gif", "graph", "graph.png.txt"])

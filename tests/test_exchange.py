@@ -108,7 +108,7 @@ def test_bad_input() -> None:
     network, graph = example(1)
     holdings, labels = holdings_of(network)
     with pytest.raises(UserError, match="exchange.keep"):
-        exchange(graph, holdings, labels, network.threshold, seed=0, keep="burn")  # type: ignore[arg-type]
+        exchange(graph, holdings, labels, network.threshold, seed=0, keep="burn")  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(UserError, match="must be the same"):
         exchange(graph, holdings[1:], labels, network.threshold, seed=0)
     with pytest.raises(UserError, match="partitions are 0 to 4"):

@@ -264,7 +264,7 @@ def test_settings_are_checked() -> None:
     with pytest.raises(UserError, match="federation.interval cannot be 0"):
         FederationConfig(interval=0)
     with pytest.raises(UserError, match="federation.executor cannot be"):
-        FederationConfig(executor="gpu")  # type: ignore[arg-type]
+        FederationConfig(executor="gpu")  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_rows_of_a_state_are_what_the_engine_trains() -> None:

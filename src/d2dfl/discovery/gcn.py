@@ -87,7 +87,7 @@ def _require() -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the package are not ours to mend
-            import torch_geometric.nn  # noqa: F401
+            import torch_geometric.nn  # noqa: F401  # only to see whether it is there
     except ImportError as error:
         raise MissingExtraError("the GCN baseline", "torch-geometric", "gcn") from error
 
@@ -293,7 +293,7 @@ def train(net: Net, lessons: list[tuple[Scene, NDArray[np.bool_]]], task: Task) 
             adam.zero_grad()
             score = logits(net, embed(net, scene), scene.links)
             loss = torch.nn.functional.binary_cross_entropy_with_logits(score, right)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
             adam.step()
             summed += loss.item()
         losses.append(summed / len(batches))

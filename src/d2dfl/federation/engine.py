@@ -155,7 +155,7 @@ def _prepare(
     for (data, seed), state in zip(runs, states, strict=True):
         state.check(settings, seed, data.sizes, layout.parameters)
     params = _joined(states, lambda state: state.params, place)
-    memory = {name: _joined(states, lambda state, name=name: state.memory[name], place) for name in states[0].memory}  # type: ignore[misc]
+    memory = {name: _joined(states, lambda state, name=name: state.memory[name], place) for name in states[0].memory}  # type: ignore[misc]  # a default binds the loop variable
     inputs, targets, offsets = _pool([data for data, _ in runs], place)
     prepared, first = [], 0
     for (data, seed), state, offset in zip(runs, states, offsets, strict=True):

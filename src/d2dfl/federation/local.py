@@ -112,7 +112,7 @@ def prepared(loss: Loss, inputs: Tensor, key: int, start: int) -> Tensor:
 def outputs_of(job: Job, inputs: Tensor) -> Tensor:
     """The model's outputs; a leading view axis (see Loss.prepare) passes through."""
     if job.loss.prepare is None:
-        return job.model(channels_last(inputs))  # type: ignore[no-any-return]
+        return job.model(channels_last(inputs))  # type: ignore[no-any-return]  # nn.Module is untyped
     outputs: Tensor = job.model(channels_last(inputs.flatten(0, 1)))
     return outputs.view(*inputs.shape[:2], *outputs.shape[1:])
 
