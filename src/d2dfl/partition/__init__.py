@@ -1,0 +1,1 @@
+"""Partitions: what a device does with its data before it talks to others, and what it must tell them for that."""
