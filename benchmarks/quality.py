@@ -32,7 +32,10 @@ def settings(name: str, devices: int) -> Config:
         else ours.with_(**{f"reward.{k}": v for k, v in preset("paper").to_dict()["reward"].items()})
     )
     starts = 16 if devices <= 25 else 6
-    return config.with_(**{"network.devices": devices, "network.threshold": "0.05", "optimum.starts": starts})
+    one_link = {"discovery.edges": 1, "reward.reliability_weight": 1.0, "channel.budget_share": 0.1}  # as the paper
+    return config.with_(
+        **{"network.devices": devices, "network.threshold": "0.05", "optimum.starts": starts, **one_link}
+    )
 
 
 def one_network(name: str, devices: int, seed: int, methods: list[str]) -> dict[str, dict[str, float]]:

@@ -17,6 +17,8 @@ from d2dfl.discovery.evaluate import share_of
 
 LONG = {"marginal.messages": 5000, "optimum.starts": 8}
 PAPER = preset("paper")
+# Our preset with one link and the weights of the paper's, so that only the reading differs.
+BEST = preset("best").with_(**{"discovery.edges": 1, "reward.reliability_weight": 1.0, "channel.budget_share": 0.1})
 # The paper preset with the learner's readings that work best, to change one at a time.
 TUNED = PAPER.with_(
     **{"qlearning.reduction_rule": "subtract", "qlearning.temperature": 0.2, "qlearning.temperature_end": 0.02}
@@ -42,14 +44,14 @@ REWARD: dict[str, Config] = {
     **{f"R9 {rule}": PAPER.with_(**{"reward.budget_rule": rule}) for rule in ("ratio", "hinge", "literal")},
     **{f"R7 {kind}, no gate": PAPER.with_(**{"reward.kind": kind, "reward.gate": 0}) for kind in ("change", "gain")},
     **{
-        f"R8 gain in {metric}": preset("best").with_(**{"reward.metric": metric})
+        f"R8 gain in {metric}": BEST.with_(**{"reward.metric": metric})
         for metric in ("total-variation", "wasserstein", "jensen-shannon")
     },
-    "preset best, b = 5 %": preset("best").with_(**{"network.threshold": "0.05"}),
-    "preset best, b = i.i.d. share": preset("best"),
+    "preset best, b = 5 %": BEST.with_(**{"network.threshold": "0.05"}),
+    "preset best, b = i.i.d. share": BEST,
 }
 EDGES: dict[str, Config] = {
-    f"R16 {edges} links, {mode}": preset("best").with_(**{"discovery.edges": edges, "discovery.edge_mode": mode})
+    f"R16 {edges} links, {mode}": BEST.with_(**{"discovery.edges": edges, "discovery.edge_mode": mode})
     for edges in (1, 2, 3, 5)
     for mode in ("joint", "sequence")
     if edges > 1 or mode == "joint"

@@ -23,7 +23,7 @@ FAST = {"gcn.epochs": 2, "gcn.systems": 2}
 
 def worth_of(task: Task, network: Network) -> np.ndarray:
     board = board_of(network, task.terms)
-    return np.asarray(gcn.link_worth(board, task.terms, round_of(board)))
+    return np.asarray(gcn.link_worth(board, task.terms, round_of(board, task.terms)))
 
 
 def with_gaps(network: Network, seed: int) -> Network:
@@ -181,7 +181,15 @@ def test_the_pair_is_ordered() -> None:
 
 def test_it_learns_to_tell_good_links() -> None:
     """On systems that it never saw, its links are worth more than a uniform pick is on average."""
-    config = config_of("best", **{"network.partitions": 10, "network.devices": 10, "channel.kind": "harsh"})
+    config = config_of(
+        "best",
+        **{
+            "network.partitions": 10,
+            "network.devices": 10,
+            "channel.kind": "harsh",
+            "reward.reliability_weight": 1.0,  # so that the link's power, which it sees, matters
+        },
+    )
     task = Task(Network.generate(config, 0), config, 0)
     systems = gcn.training_systems(task)
     gauge = gcn.gauge_of(systems, power=True)

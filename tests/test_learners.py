@@ -31,7 +31,7 @@ def test_streams_are_named() -> None:
 def test_a_round_equals_the_loops(config: Config) -> None:
     network = Network.generate(config, 4)
     board, terms = game.board_of(network, Terms.of(config.reward)), Terms.of(config.reward)
-    work = round_of(board)
+    work = round_of(board, terms)
     generator = np.random.default_rng(2)
     for _ in range(30):
         choice = generator.integers(-1, 8, size=9)
@@ -49,7 +49,7 @@ def test_qlearning_equals_plain_python_step_by_step(no_link: bool) -> None:
     terms, keys = Terms.of(config.reward), device_keys(0, "qlearning", 0, devices=9)
     board = game.board_of(network, terms)
     rules = qlearning.rules_of(config.qlearning)
-    tables, work = qlearning.tables_of(board, config.qlearning, keys, no_link), round_of(board)
+    tables, work = qlearning.tables_of(board, config.qlearning, keys, no_link), round_of(board, terms)
     plain = PlainQlearning(network, config, keys)
     for step in range(400):
         qlearning.train(board, terms, rules, tables, work, keys, step, step + 1, 0.1)
@@ -67,7 +67,7 @@ def test_qlearning_literal_update_mixes_all_actions() -> None:
     network = Network.generate(config, 0)
     terms, keys = Terms.of(config.reward), device_keys(0, "qlearning", 0, devices=9)
     board, rules = game.board_of(network, terms), qlearning.rules_of(config.qlearning)
-    tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board)
+    tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board, terms)
     qlearning.reweigh(board, rules, tables, 1.0)
     for step in range(30):
         qlearning.train(board, terms, rules, tables, work, keys, step, step + 1, 1.0)

@@ -114,7 +114,14 @@ def test_simple_rules_by_hand() -> None:
 @pytest.mark.parametrize("rules", ["best", "best 5%", "paper"])
 def test_branch_and_bound_equals_enumeration(rules: str) -> None:
     config = config_of(
-        rules, **{"network.devices": 5, "optimum.starts": 1, "optimum.sweeps": 1, "optimum.messages": 20}
+        rules,
+        **{
+            "network.devices": 5,
+            "discovery.edges": 1,
+            "optimum.starts": 1,
+            "optimum.sweeps": 1,
+            "optimum.messages": 20,
+        },
     )
     for seed in range(4):
         network = Network.generate(config, seed)

@@ -39,7 +39,9 @@ def test_a_device_without_data_is_as_far_as_can_be() -> None:
 
 def two_devices(**changes: object) -> tuple[Network, Config]:
     """Device 0 holds label 0 only, device 1 label 1 only; device 1 sends 10 to device 0 over a link that loses 20 %."""
-    config = preset("best").with_(**{"reward.threshold_rule": "before-loss", **changes})
+    config = preset("best").with_(
+        **{"reward.threshold_rule": "before-loss", "reward.reliability_weight": 1.0, **changes}
+    )
     network = Network.from_arrays(
         counts=[[40, 0], [0, 60]],
         threshold=[[10, 10], [10, 10]],

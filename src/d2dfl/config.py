@@ -59,7 +59,7 @@ class ChannelConfig(Section):
     noise_figure_db: float = option(6.0, "physical: receiver noise figure", low=0)
     file: str = option("", "csv: square table of received power, row = receiver, column = transmitter")
     reliability: float = option(0.05, "highest loss probability inside a reliable cluster (alpha_D)", low=0, high=1)
-    budget_share: float = option(0.1, "inter-cluster budget as a share of the cluster's data (R29)", low=0)
+    budget_share: float = option(0.5, "inter-cluster budget as a share of the cluster's data (R29)", low=0)
     dynamic: bool = option(False, "received power is drawn anew at every step (Section VI-N)")
     levels: int = option(4, "dynamic: quantisation levels of the received power", low=1, high=256)
 
@@ -80,10 +80,15 @@ class RewardConfig(Section):
     )
     tolerance: float = option(0.2, "R1 tolerance: a label counts from (1 - tolerance) of its threshold", low=0, high=1)
     diversity_weight: float = option(1.0, "alpha_1")
-    reliability_weight: float = option(1.0, "alpha_2")
+    reliability_weight: float = option(0.2, "alpha_2")
     budget_weight: float = option(1.0, "alpha_3")
     budget_rule: Literal["hinge", "ratio", "literal"] = option("hinge", "R9: -max(0, d-B)/B, (B-d)/B, or B-d")
     global_weight: float = option(0.5, "gamma: weight of the global reward", low=0)
+    agreement: Literal["ratio", "literal", "mean", "median"] = option(
+        "ratio", "R11: ratio of mean divergences - 1, sum of ratios, mean or median of ratios - 1"
+    )
+    agreement_weight: float = option(1.0, "unsupervised: weight of the system agreement in the global reward", low=0)
+    ridge: float = option(1e-3, "R11: added to every cluster's covariance, as a share of the mean variance", low=0)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class DiscoveryConfig(Section):
     """What every method has in common."""
 
     method: str = option("marginal", "how the graph is found; `d2dfl methods` lists them")
-    edges: int = option(1, "incoming links a device may have (E)", low=1, high=64)
+    edges: int = option(5, "incoming links a device may have (E)", low=1, high=64)
     edge_mode: Literal["joint", "sequence"] = option("joint", "R16: all E at once, or the paper's greedy sequence")
     no_link: bool = option(True, "R12: a device may choose no link")
     count_bits: int = option(16, "bits charged for a count in a message", low=1)
@@ -178,6 +183,40 @@ class DataConfig(Section):
 
 
 @dataclass(frozen=True)
+class PartitionConfig(Section):
+    """What is known about the data, and how each device partitions it (R22 to R24, R34 to R36)."""
+
+    paradigm: Literal["supervised", "semi", "unsupervised", "regression"] = option(
+        "supervised", "all labels known, some known, none known, or a number to predict"
+    )
+    components: int = option(8, "semi, unsupervised: principal components shared and projected on (d)", low=1)
+    pca: Literal["dispca", "projectors", "scatter"] = option(
+        "dispca", "R34: devices send scaled components, projectors, or (tests' oracle) whole scatter matrices"
+    )
+    labelled: float = option(0.15, "semi: share of a device's datapoints with a label, at least one per label", low=0)
+    labeller: str = option("propagation", "semi: how the rest gets labels: propagation, nearest or mlp")
+    neighbours: int = option(7, "semi, propagation: nearest neighbours of the kernel", low=1)
+    clusters: int = option(7, "unsupervised: K-means clusters a device (L)", low=1)
+    clustering: Literal["own", "shared"] = option(
+        "own", "unsupervised: clusters of each device's own (Algorithm 2), or common to all devices (Algorithm 1)"
+    )
+    request: float = option(0.1, "unsupervised: datapoints asked for over a link, as a share of one's own (R24)", low=0)
+    keep: float = option(0.5, "unsupervised: share of each cluster that a device never gives away (R24)", low=0, high=1)
+    ranges: int = option(10, "regression: partitions of the target (L)", low=1)
+    cuts: Literal["global", "local", "quantiles"] = option(
+        "global", "R36: cut at the largest gaps of all targets, of each device's own, or at quantiles"
+    )
+
+
+@dataclass(frozen=True)
+class PrivacyConfig(Section):
+    """Optional Gaussian noise on what devices tell each other before the exchange."""
+
+    epsilon: float = option(0.0, "privacy loss of one device's messages; 0: no noise", low=0)
+    delta: float = option(1e-5, "probability that the loss is larger", low=1e-300, high=0.5)
+
+
+@dataclass(frozen=True)
 class RadioConfig(Section):
     """The generated radio signals (R40)."""
 
@@ -233,6 +272,8 @@ class FederationConfig(Section):
         "auto", "of products on a GPU; auto: bfloat16. Weights and CPUs always take float32"
     )
     device: Literal["auto", "cpu", "cuda"] = option("auto", "processor; auto: cuda where there is one")
+    margin: float = option(1.0, "unsupervised: margin of the triplet loss (R37)", low=0)
+    probe: int = option(10_000, "unsupervised: pooled training datapoints that linear evaluation learns from", low=1)
     evaluate_every: int = option(1, "rounds between evaluations on the test set; the last round always has one", low=1)
 
 
@@ -250,6 +291,8 @@ class Config:
     gcn: GcnConfig = dataclasses.field(default_factory=GcnConfig)
     optimum: OptimumConfig = dataclasses.field(default_factory=OptimumConfig)
     data: DataConfig = dataclasses.field(default_factory=DataConfig)
+    partition: PartitionConfig = dataclasses.field(default_factory=PartitionConfig)
+    privacy: PrivacyConfig = dataclasses.field(default_factory=PrivacyConfig)
     radio: RadioConfig = dataclasses.field(default_factory=RadioConfig)
     exchange: ExchangeConfig = dataclasses.field(default_factory=ExchangeConfig)
     federation: FederationConfig = dataclasses.field(default_factory=FederationConfig)
@@ -327,6 +370,9 @@ _PAPER: Mapping[str, Any] = types.MappingProxyType(
     {
         # The most literal set that works at all. Each line is the option nearest to the text.
         "network.threshold": "0.05",  # R29
+        "channel.budget_share": 0.1,  # R29
+        "reward.reliability_weight": 1.0,  # R29
+        "discovery.edges": 1,  # Section VI
         "reward.kind": "change",  # R7
         "reward.metric": "wasserstein",  # R8
         "reward.gate": 5,  # R29

@@ -11,6 +11,7 @@ from d2dfl.config import Config
 from d2dfl.discovery import bandit, dynamic, greedy, marginal, optimum, qlearning, rules
 from d2dfl.discovery.evaluate import Evaluation, evaluate, graph_of, joined, outside_requests
 from d2dfl.discovery.task import Found, Progress, Task, silent
+from d2dfl.discovery.worth import clusters_after
 from d2dfl.errors import UserError
 from d2dfl.graph import Graph
 from d2dfl.network import Network
@@ -215,12 +216,26 @@ def _in_sequence(method: Method, task: Task) -> tuple[Graph, list[Found]]:
             step = replace(step, spent=outside_requests(task.network, joined(graphs)))
         founds.append(method.find(_planned(step, method)))
         graphs.append(graph_of(network, founds[-1].slots, task.over_ask))
-        network = replace(
-            network,
-            counts=graphs[-1].counts_after(network.counts),
-            candidates=_masked(network.candidates, graphs[-1].slots),
-        )
+        network = _after_stage(network, graphs[-1])
     return joined(graphs), founds
+
+
+def _after_stage(network: Network, graph: Graph) -> Network:
+    """The network as the next stage finds it."""
+    candidates = _masked(network.candidates, graph.slots)
+    if network.centroids is None:
+        return replace(network, counts=graph.counts_after(network.counts), candidates=candidates)
+    counts, centroids, covariances = clusters_after(network, graph)
+    # A device cannot tell which data cluster a datapoint that it is about to receive will be in: it passes none on.
+    left = np.clip(network.surplus - graph.given(), 0.0, counts)
+    return replace(
+        network,
+        counts=counts,
+        threshold=counts - left,
+        centroids=centroids,
+        covariances=covariances,
+        candidates=candidates,
+    )
 
 
 def _scaled(progress: Progress, stage: int, stages: int) -> Progress:

@@ -60,8 +60,7 @@ def headline(item: Discovery) -> str:
 def why_unlinked(network: Network, graph: Graph) -> dict[str, list[int]]:
     """Devices without an incoming link, by the reason."""
     heard = network.candidates >= 0
-    need = network.counts < network.threshold
-    surplus = network.counts > network.threshold
+    need, surplus = network.need > 0, network.surplus > 0
     spare = surplus[network.candidates] & heard[:, :, None]
     checks: dict[str, NDArray[np.bool_]] = {
         "hears nobody": np.asarray(~heard.any(axis=1)),

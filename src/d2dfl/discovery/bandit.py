@@ -104,7 +104,7 @@ def _train(
 def find(task: Task) -> Found:
     """Play, then take each device's best action: highest mean (UCB1) or highest weight (EXP3)."""
     config = task.config.bandit
-    board, work = task.board(), round_of(task.board())
+    board, work = task.board(), round_of(task.board(), task.terms)
     devices, slots = board.candidates.shape
     actions = slots + int(task.config.discovery.no_link)
     keys = device_keys(task.seed, "bandit", task.stage, devices=devices)

@@ -187,7 +187,7 @@ def _rows(config: ChannelConfig, whole_vector: bool, steps: int, size: int) -> i
 def find_dynamic(task: Task) -> Found:
     """Train on a changing channel, then choose by the levels at the moment of the exchange."""
     config, settings = task.config.qlearning, task.config.channel
-    board, work, rules = task.board(), round_of(task.board()), rules_of(config)
+    board, work, rules = task.board(), round_of(task.board(), task.terms), rules_of(config)
     devices, slots = board.candidates.shape
     actions = slots + int(task.config.discovery.no_link)
     whole_vector = config.state == "vector"

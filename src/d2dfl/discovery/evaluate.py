@@ -9,6 +9,7 @@ from d2dfl.config import RewardConfig
 from d2dfl.discovery.diversity import METRICS, distances_to
 from d2dfl.discovery.messages import LEAST, SlotArray, exchange
 from d2dfl.discovery.reward import Terms, cluster_terms, local_rewards, objective
+from d2dfl.discovery.worth import clustered_worth
 from d2dfl.graph import Graph
 from d2dfl.network import Network
 
@@ -31,6 +32,7 @@ class Evaluation:
     datapoints_lost: float
     success_probability: float | None  # share of sent datapoints that arrive; None when nothing is sent
     inter_cluster_share: float | None  # share of sent datapoints that cross cluster borders
+    agreement: float | None = None  # system agreement, where partitions are data clusters
 
 
 def graph_of(network: Network, slots: SlotArray, over_ask: bool) -> Graph:
@@ -68,13 +70,12 @@ def outside_requests(network: Network, graph: Graph) -> Array:
 
 def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation:
     """Everything about a graph that does not depend on how it was found."""
-    terms = Terms.of(config)
+    terms = Terms.of(config, network.centroids is not None)
     after = graph.counts_after(network.counts)
     sent = network.counts + graph.allocated.sum(axis=1) - graph.given()
     population = network.population
-    local, met = local_rewards(
-        terms, network.counts, after, sent, network.threshold, population, graph.drop.sum(axis=1)
-    )
+    cost = graph.drop.sum(axis=1)
+    local, met = local_rewards(terms, network.counts, after, sent, network.threshold, population, cost)
     use = outside_requests(network, graph)
     shares = np.bincount(network.cluster, minlength=len(network.budget)) / network.devices
     still, _ = local_rewards(
@@ -86,10 +87,16 @@ def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation
         population,
         np.zeros(network.devices),
     )
+    agreement, no_agreement = None, 0.0
+    if network.centroids is not None:
+        gain, agreement, no_agreement = clustered_worth(network, graph, config)
+        local, still = terms.diversity * gain - terms.reliability * cost, np.zeros(network.devices)
     moved, arrived = float(graph.allocated.sum()), float(graph.received.sum())
     return Evaluation(
-        objective=objective(terms, local, shares, cluster_terms(terms, network.budget, use)),
-        no_exchange=objective(terms, still, shares, cluster_terms(terms, network.budget, np.zeros_like(use))),
+        objective=objective(terms, local, shares, cluster_terms(terms, network.budget, use), agreement or 0.0),
+        no_exchange=objective(
+            terms, still, shares, cluster_terms(terms, network.budget, np.zeros_like(use)), no_agreement
+        ),
         local_rewards=local,
         labels_satisfied=met,
         counts_after=after,
@@ -100,6 +107,7 @@ def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation
         datapoints_lost=moved - arrived,
         success_probability=arrived / moved if moved > 0 else None,
         inter_cluster_share=float(use.sum()) / moved if moved > 0 else None,
+        agreement=agreement,
     )
 
 

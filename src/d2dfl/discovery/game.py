@@ -13,6 +13,18 @@ from numba import njit
 from numpy.typing import NDArray
 
 from d2dfl.discovery.diversity import METRICS, distances_to
+from d2dfl.discovery.gaussian import RATIO as RATIO_OF_MEANS
+from d2dfl.discovery.gaussian import (
+    Gauss,
+    Shape,
+    agreement_of,
+    gauss_of,
+    give_away,
+    renew_ratios,
+    settle,
+    shape_before,
+    take_in,
+)
 from d2dfl.discovery.messages import LEAST
 from d2dfl.discovery.reward import OVER_ASK, Terms, budget_term, diversity_score, meets
 from d2dfl.network import Network
@@ -36,6 +48,7 @@ class Board(NamedTuple):
     spent: NDArray[np.float64]  # [cluster] budget used up by earlier stages
     population: NDArray[np.float64]  # [partition]
     before: NDArray[np.float64]  # [device] distance to the population before the exchange
+    gauss: Gauss  # data clusters, where partitions are not labels
 
 
 class Play(NamedTuple):
@@ -54,6 +67,8 @@ class Play(NamedTuple):
     touched: NDArray[np.int64]  # [device] stamp of the last change that touched it
     queue: NDArray[np.int64]  # [device] devices that the current change touches
     clock: NDArray[np.int64]  # [1] number of the current change
+    size: NDArray[np.int64]  # [1] devices that it touched
+    shape: Shape  # data clusters as they stand
 
 
 def board_of(
@@ -61,6 +76,7 @@ def board_of(
     terms: Terms,
     spent: NDArray[np.float64] | None = None,
     population: NDArray[np.float64] | None = None,
+    ridge: float = 1e-3,
 ) -> Board:
     """Lay a network out for compiled code; a later stage keeps the first stage's population and what is spent."""
     clusters = len(network.budget)
@@ -71,14 +87,15 @@ def board_of(
         trust=network.trust,
         counts=network.counts,
         threshold=network.threshold,
-        surplus=np.maximum(network.counts - network.threshold, 0.0),
-        need=np.maximum(network.threshold - network.counts, 0.0),
+        surplus=network.surplus,
+        need=network.need,
         cluster=network.cluster,
         members=np.bincount(network.cluster, minlength=clusters).astype(np.float64),
         budget=network.budget,
         spent=np.zeros(clusters) if spent is None else spent,
         population=population,
         before=distances_to(network.counts, population, METRICS[terms.metric]),
+        gauss=gauss_of(network, ridge, terms.agreement_kind),
     )
 
 
@@ -99,6 +116,8 @@ def start(board: Board, terms: Terms, edges: int) -> Play:
         touched=np.zeros(devices, dtype=np.int64),
         queue=np.zeros(devices, dtype=np.int64),
         clock=np.zeros(1, dtype=np.int64),
+        size=np.zeros(1, dtype=np.int64),
+        shape=shape_before(board.gauss, devices, terms.agreement_kind),
     )
     _evaluate_all(board, terms, play)
     return play
@@ -145,7 +164,9 @@ def free_choice(board: Any, no_link: Any) -> Any:
 @njit(cache=True)
 def total(board: Any, terms: Any, play: Any) -> Any:
     """N times the objective."""
-    value = (1.0 + terms.gamma) * play.local.sum()
+    value = terms.own * play.local.sum()
+    if terms.agreement != 0.0:
+        value += len(play.local) * terms.agreement * play.shape.agreement[0]
     for cluster in range(len(board.budget)):
         value += (
             terms.gamma
@@ -159,12 +180,51 @@ def total(board: Any, terms: Any, play: Any) -> Any:
 @njit(cache=True)
 def _evaluate_all(board: Any, terms: Any, play: Any) -> None:
     for device in range(len(board.counts)):
-        play.local[device], play.outside[device] = _reward(board, terms, play, device)
+        play.local[device], play.outside[device] = _reward(board, terms, play, device, False)
+    if terms.clustered:
+        if terms.agreement_kind != RATIO_OF_MEANS:
+            for device in range(len(board.counts)):
+                renew_ratios(board.gauss, play.shape, device)
+        play.shape.agreement[0] = agreement_of(board.gauss, play.shape, terms.agreement_kind)
 
 
 @njit(cache=True)
-def _reward(board: Any, terms: Any, play: Any, device: Any) -> Any:
+def clustered_after(board: Any, play: Any, device: Any, moments: Any) -> Any:
+    """Moments of a device's data clusters from the links in force; what its links cost and bring from outside."""
+    clusters, edges = moments.shape[0], play.slots.shape[1]
+    amounts = np.empty(clusters)
+    for cluster in range(clusters):
+        given = min(play.demand[device, cluster], board.surplus[device, cluster])
+        amounts[cluster] = board.counts[device, cluster] - given
+    give_away(board.gauss, device, amounts, moments)
+    cost = outside = 0.0
+    for edge in range(edges):
+        slot = play.slots[device, edge]
+        if slot < 0:
+            continue
+        transmitter = board.candidates[device, slot]
+        arrives = 1.0 - board.drop[device, slot]
+        whole = 0.0
+        for cluster in range(clusters):
+            amount = play.request[device, edge, cluster] * play.share[transmitter, cluster]
+            whole += amount
+            amounts[cluster] = amount * arrives
+        take_in(board.gauss, device, slot, amounts, moments)
+        if whole > LEAST:
+            cost += board.drop[device, slot]
+        if board.cluster[transmitter] != board.cluster[device]:
+            outside += whole
+    return cost, outside
+
+
+@njit(cache=True)
+def _reward(board: Any, terms: Any, play: Any, device: Any, pairwise: Any) -> Any:
     """r of one device and the datapoints allocated to it from other clusters, from the links in force."""
+    if terms.clustered:
+        moments = np.empty(board.gauss.own.shape[1:])
+        cost, outside = clustered_after(board, play, device, moments)
+        gain = settle(board.gauss, play.shape, device, moments, terms.agreement_kind, pairwise)
+        return terms.diversity * gain - terms.reliability * cost, outside
     # Fields are taken out of the records once: each access counts references.
     counts, surplus, drop, candidates = board.counts, board.surplus, board.drop, board.candidates
     demand, request, share, slots = play.demand, play.request, play.share, play.slots
@@ -205,6 +265,13 @@ def _fill_requests(board: Any, terms: Any, play: Any, receiver: Any) -> None:
     surplus, trust, candidates, drop = board.surplus, board.trust, board.candidates, board.drop
     needs, request, slots = board.need, play.request, play.slots
     partitions, edges = needs.shape[1], slots.shape[1]
+    if terms.clustered:  # Algorithm 2: each link is asked for its own part
+        for edge in range(edges):
+            slot = slots[receiver, edge]
+            for label in range(partitions):
+                spare = slot >= 0 and surplus[candidates[receiver, slot], label] > 0.0
+                request[receiver, edge, label] = board.gauss.wish[receiver, slot, label] if spare else 0.0
+        return
     for label in range(partitions):
         need = needs[receiver, label]
         whole = 0.0
@@ -326,8 +393,8 @@ def set_link(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: 
         device = play.queue[index]
         if device != receiver and device != left and device != joined:
             others += 1
-        local, outside = _reward(board, terms, play, device)
-        change += (1.0 + terms.gamma) * (local - play.local[device])
+        local, outside = _reward(board, terms, play, device, True)
+        change += terms.own * (local - play.local[device])
         play.local[device] = local
         if outside != play.outside[device]:
             crossing += 1
@@ -337,6 +404,11 @@ def set_link(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: 
             play.used[cluster] += outside - play.outside[device]
             change += weight * (budget_term(terms, board.budget[cluster], play.used[cluster]) - earned)
             play.outside[device] = outside
+    play.size[0] = size
+    if terms.clustered:
+        agreement = agreement_of(board.gauss, play.shape, terms.agreement_kind)
+        change += len(play.local) * terms.agreement * (agreement - play.shape.agreement[0])
+        play.shape.agreement[0] = agreement
     return change, others, crossing
 
 

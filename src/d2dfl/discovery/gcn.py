@@ -131,7 +131,7 @@ def _drawable(task: Task) -> ChannelConfig:
 def right_links(task: Task, system: Network) -> NDArray[np.bool_]:
     """Which of the system's links are its 10 best, in the order of `Scene.links`."""
     board = board_of(system, task.terms)
-    worth = np.asarray(link_worth(board, task.terms, round_of(board)))[system.candidates >= 0]
+    worth = np.asarray(link_worth(board, task.terms, round_of(board, task.terms)))[system.candidates >= 0]
     right = np.zeros(len(worth), dtype=np.bool_)
     right[np.argsort(-worth, kind="stable")[:BEST]] = True
     return right

@@ -48,8 +48,7 @@ def find(task: Task) -> Found:
 def _can_help(task: Task) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
     """[receiver, slot] whether anything at all could move over the link."""
     network = task.network
-    surplus = network.counts > network.threshold
-    need = network.counts < network.threshold
+    surplus, need = network.surplus > 0, network.need > 0
     return np.asarray((network.trust & surplus[network.candidates] & need[:, None, :]).any(axis=2))
 
 

@@ -25,7 +25,20 @@ from numba import njit
 from numpy.typing import NDArray
 
 from d2dfl.discovery.diversity import distance, distance_of
-from d2dfl.discovery.game import NO_LINK, Board, Play, free_choice, load, set_link, start, taken, total
+from d2dfl.discovery.game import (
+    NO_LINK,
+    Board,
+    Play,
+    clustered_after,
+    free_choice,
+    load,
+    set_link,
+    start,
+    taken,
+    total,
+)
+from d2dfl.discovery.gaussian import RATIO as RATIO_OF_MEANS
+from d2dfl.discovery.gaussian import components_of, lone_agreement, shape_of, take_in
 from d2dfl.discovery.reward import CHANGE, OVER_ASK, Terms, diversity_score, meets
 from d2dfl.discovery.task import Found, Task
 from d2dfl.rng import device_keys, uniform
@@ -54,8 +67,13 @@ class Mind(NamedTuple):
 def own_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gains: Any) -> None:
     """What the receiver itself would gain from each transmitter if nobody else asked it; HOPELESS if nothing would move.
 
-    Needs no message: trusted surplus was told at the introduction, everything else is the receiver's own.
+    Needs no message: trusted surplus was told at the introduction, everything else is the receiver's own. With data
+    clusters it is the whole network's gain but for what other requesters lose: centroids and covariances were told
+    at the introduction, and sums over all devices are kept up to date by broadcasts.
     """
+    if terms.clustered:
+        _clustered_gains(board, terms, play, known, receiver, gains)
+        return
     # Fields are taken out of the records once: each access counts references.
     candidates, drop, trust, surplus = board.candidates, board.drop, board.trust, board.surplus
     counts, threshold, population = board.counts, board.threshold, board.population
@@ -90,7 +108,40 @@ def own_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gain
             else:
                 score = board.before[receiver] - distance_of(terms.metric, after, mass, population, everyone)
         local = terms.diversity * score - terms.reliability * (cost + drop[receiver, slot])
-        gains[slot] = (1.0 + terms.gamma) * (local - play.local[receiver])
+        gains[slot] = terms.own * (local - play.local[receiver])
+
+
+@njit(cache=True)
+def _clustered_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gains: Any) -> None:
+    """What joining each transmitter would be worth if nobody else asked it (Algorithm 2)."""
+    gauss, shape = board.gauss, play.shape
+    clusters, components = shape.mean.shape[1:]
+    standing, moments = np.empty(gauss.own.shape[1:]), np.empty(gauss.own.shape[1:])
+    cost, _ = clustered_after(board, play, receiver, standing)
+    amounts = np.empty(clusters)
+    mean, spread = np.empty((clusters, components)), np.empty((clusters, components, components))
+    inverse, log = np.empty((clusters, components, components)), np.empty(clusters)
+    for slot in range(board.candidates.shape[1]):
+        gains[slot] = HOPELESS
+        if not known[receiver, slot]:
+            continue
+        transmitter = board.candidates[receiver, slot]
+        arrives = 1.0 - board.drop[receiver, slot]
+        whole = 0.0
+        for cluster in range(clusters):
+            amount = min(gauss.wish[receiver, slot, cluster], board.surplus[transmitter, cluster])
+            amounts[cluster] = amount * arrives
+            whole += amount
+        if whole <= 0.0:
+            continue
+        moments[:] = standing
+        take_in(gauss, receiver, slot, amounts, moments)
+        local = terms.diversity * shape_of(gauss, receiver, moments, mean, spread)
+        local -= terms.reliability * (cost + board.drop[receiver, slot])
+        gains[slot] = terms.own * (local - play.local[receiver])
+        if terms.agreement != 0.0 and terms.agreement_kind == RATIO_OF_MEANS:
+            agreement = lone_agreement(gauss, shape, receiver, mean, spread, inverse, log)
+            gains[slot] += len(play.local) * terms.agreement * (agreement - shape.agreement[0])
 
 
 @njit(cache=True)
@@ -146,6 +197,13 @@ def _say(mind: Any, messages: Any, counts: Any, reals: Any) -> None:
 
 
 @njit(cache=True)
+def told(play: Any) -> Any:
+    """Real numbers in one device's sums (data clusters): two symmetric matrices, two vectors, one number."""
+    components = play.shape.mean.shape[2]
+    return components * (components + 1) + 2 * components + 1
+
+
+@njit(cache=True)
 def _move(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any, slot: Any) -> None:
     """Put a link in force: Q to the transmitters concerned, new U to whom it changes, d' to the cluster."""
     partitions = board.counts.shape[1]
@@ -157,6 +215,8 @@ def _move(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any
     _say(mind, contacts + others, (contacts + others) * partitions, 0)
     if terms.budget != 0.0 and terms.gamma != 0.0:
         _say(mind, crossing, 0, crossing)
+    if terms.agreement != 0.0:  # everybody whose clusters changed broadcasts its new sums
+        _say(mind, play.size[0], 0, play.size[0] * told(play))
 
 
 @njit(cache=True)
@@ -168,9 +228,10 @@ def _quote(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: An
     before = play.local[transmitter]
     worth, others, _ = set_link(board, terms, play, receiver, edge, slot)
     contacts = _links(play, receiver)
-    mind.bonus[receiver, slot] = (1.0 + terms.gamma) * (play.local[transmitter] - before)
+    mind.bonus[receiver, slot] = terms.own * (play.local[transmitter] - before)
     set_link(board, terms, play, receiver, edge, NO_LINK)
-    _say(mind, 2 * contacts + 2 * others, (2 * contacts + others) * partitions, 2 * contacts + 3 * others)
+    answer = 3 + (told(play) if terms.agreement != 0.0 else 0)
+    _say(mind, 2 * contacts + 2 * others, (2 * contacts + others) * partitions, 2 * contacts + answer * others)
     mind.quotes[0] += 1
     return worth
 
@@ -297,7 +358,7 @@ def _expected_bonus(board: Any, terms: Any, known: Any, bonus: Any) -> None:
             start = board.before[device]
             gain = diversity_score(terms, counts[device], after, met, start, board.population)
             gain -= diversity_score(terms, counts[device], counts[device], before, start, board.population)
-            bonus[receiver, slot] = max(0.0, (1.0 + terms.gamma) * terms.diversity * gain)
+            bonus[receiver, slot] = max(0.0, terms.own * terms.diversity * gain)
 
 
 def introduce(board: Board, terms: Terms, budget: float) -> Mind:
@@ -318,7 +379,14 @@ def introduce(board: Board, terms: Terms, budget: float) -> Mind:
         known &= chosen
     introductions = float(known.sum())
     bonus = np.zeros(known.shape, dtype=np.float32)
-    _expected_bonus(board, terms, known, bonus)
+    reals, sums = 1.0, 1.0
+    if terms.clustered:
+        # Clusters of the transmitter there and of the receiver back, and everybody's sums to begin with.
+        d = components_of(board.gauss.own.shape[2])
+        introductions *= 2.0
+        reals, sums = partitions * (d + d * (d + 1) / 2.0), d * (d + 1.0) + 2.0 * d + 2.0
+    else:
+        _expected_bonus(board, terms, known, bonus)
     # Two more messages a device add up the population's counts and the temperature unit along a tree.
     return Mind(
         known=known,
@@ -326,7 +394,7 @@ def introduce(board: Board, terms: Terms, budget: float) -> Mind:
         draws=np.zeros(devices, dtype=np.int64),
         messages=np.array([introductions + 2.0 * devices]),
         counts=np.array([(introductions + 2.0 * devices) * partitions]),
-        reals=np.array([introductions + 2.0 * devices]),
+        reals=np.array([reals * introductions + 2.0 * sums * devices]),
         quiet=np.zeros(1, dtype=np.int64),
         quotes=np.zeros(1, dtype=np.int64),
         revisions=np.zeros(1, dtype=np.int64),

@@ -40,6 +40,10 @@ def requested(network: Network, slots: SlotArray, available: NDArray[np.bool_], 
     transmitters can spare (R16).
     """
     receivers = np.arange(network.devices)[:, None]
+    if network.centroids is not None:  # Algorithm 2: each link is asked for its own part
+        from d2dfl.discovery.gaussian import wishes
+
+        return np.asarray(wishes(network)[receivers, slots] * available)
     need = np.maximum(network.threshold - network.counts, 0.0)[:, None, :]
     spare = np.maximum(network.counts - network.threshold, 0.0)[network.candidates[receivers, slots]] * available
     whole = spare.sum(axis=1, keepdims=True)

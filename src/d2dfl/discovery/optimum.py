@@ -90,7 +90,7 @@ def choice_bounds(board: Any, terms: Any) -> Any:
             score = board.before[device] - _nearest(low, high, board.population)
             if terms.gate > 0:
                 score = max(score, 0.0)
-            bounds[device, slot + 1] = (1.0 + terms.gamma) * (terms.diversity * score - terms.reliability * cost)
+            bounds[device, slot + 1] = terms.own * (terms.diversity * score - terms.reliability * cost)
     return bounds
 
 
@@ -156,6 +156,7 @@ def has_bound(terms: Terms, edges: int) -> bool:
     signs = terms.reliability >= 0 and terms.budget >= 0 and terms.diversity >= 0
     return (
         edges == 1
+        and not terms.clustered
         and terms.kind == GAIN
         and terms.metric == TOTAL_VARIATION
         and signs
@@ -199,7 +200,9 @@ def find(task: Task) -> Found:
     if bounds is not None:
         bound = (float(bounds.max(axis=1).sum()) + ceiling) / devices
     proven = False
-    if devices <= EXACT_DEVICES and task.edges == 1:
+    # Without a bound every graph must be visited: only where there are few enough.
+    graphs = float(np.prod(1.0 + (board.candidates >= 0).sum(axis=1)))
+    if devices <= EXACT_DEVICES and task.edges == 1 and (bounds is not None or graphs <= task.config.optimum.nodes):
         limits = np.where(board.candidates >= 0, np.inf, -np.inf) if bounds is None else bounds[:, 1:]
         table = np.concatenate([np.full((devices, 1), np.inf) if bounds is None else bounds[:, :1], limits], axis=1)
         order = np.argsort(-table, axis=1, kind="stable")

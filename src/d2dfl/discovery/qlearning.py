@@ -315,7 +315,7 @@ def find(task: Task) -> Found:
     board, terms, rules = task.board(), task.terms, rules_of(config)
     keys = device_keys(task.seed, "qlearning", task.stage, devices=task.network.devices)
     tables = tables_of(board, config, keys, task.config.discovery.no_link)
-    work = round_of(board)
+    work = round_of(board, terms)
     for first, last, temperature in temperatures(config):
         reweigh(board, rules, tables, temperature)
         for begin in range(first, last, CHUNK):
@@ -342,7 +342,12 @@ def cost(task: Task, steps: int) -> tuple[float, float]:
     """Messages and bits of synchronous rounds: V, Q and U of L counts each, and one broadcast of two numbers."""
     network, discovery = task.network, task.config.discovery
     rounds = float(network.devices) * steps
-    bits = 3 * discovery.count_bits * network.partitions + 2 * discovery.real_bits
+    counts, reals = 3 * network.partitions, 2
+    if network.centroids is not None:
+        # Algorithm 2: centroids with Q, centroids and covariances with U, and after the exchange with the broadcast.
+        d = network.centroids.shape[2]
+        reals += network.partitions * (d + 2 * (d + d * (d + 1) // 2))
+    bits = counts * discovery.count_bits + reals * discovery.real_bits
     return rounds * MESSAGES_PER_STEP, rounds * bits
 
 

@@ -7,6 +7,9 @@
 The *objective* of the network is the mean of R_i over the devices:
 
     J = (1 + gamma) * mean(r) + gamma * alpha_3 * sum over k of (n_k / N) * budget term of k
+
+Where partitions are data clusters (Section V-B3), r_k^G has the system agreement in place of the mean of r
+(eq. usp_global_reward), so J = mean(r) + gamma * (agreement + alpha_3 * the same sum).
 """
 
 from typing import Any, NamedTuple
@@ -37,9 +40,13 @@ class Terms(NamedTuple):
     budget: float  # alpha_3
     budget_rule: int
     gamma: float
+    own: float  # weight of the sum of r in N times the objective
+    agreement: float  # weight of the system agreement in the objective; 0 where partitions are labels
+    agreement_kind: int
+    clustered: bool  # partitions are data clusters
 
     @classmethod
-    def of(cls, config: RewardConfig) -> "Terms":
+    def of(cls, config: RewardConfig, clustered: bool = False) -> "Terms":
         return cls(
             metric=METRICS.index(config.metric),
             kind=("gain", "change").index(config.kind),
@@ -51,6 +58,10 @@ class Terms(NamedTuple):
             budget=config.budget_weight,
             budget_rule=("hinge", "ratio", "literal").index(config.budget_rule),
             gamma=config.global_weight,
+            own=1.0 if clustered else 1.0 + config.global_weight,
+            agreement=config.global_weight * config.agreement_weight if clustered else 0.0,
+            agreement_kind=("ratio", "literal", "mean", "median").index(config.agreement),
+            clustered=clustered,
         )
 
 
@@ -115,7 +126,12 @@ def cluster_terms(terms: Terms, budget: NDArray[np.float64], requested: NDArray[
 
 
 def objective(
-    terms: Terms, local: NDArray[np.float64], shares: NDArray[np.float64], budgets: NDArray[np.float64]
+    terms: Terms,
+    local: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    budgets: NDArray[np.float64],
+    agreement: float = 0.0,
 ) -> float:
     """J, the mean overall reward; `shares` is n_k / N and `budgets` the budget term of each cluster."""
-    return float((1.0 + terms.gamma) * local.mean() + terms.gamma * terms.budget * (shares * budgets).sum())
+    common = terms.agreement * agreement + terms.gamma * terms.budget * (shares * budgets).sum()
+    return float(terms.own * local.mean() + common)

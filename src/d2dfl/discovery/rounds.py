@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from d2dfl.discovery.diversity import distance, distance_of
 from d2dfl.discovery.game import Board
-from d2dfl.discovery.reward import CHANGE, OVER_ASK, budget_term, meets
+from d2dfl.discovery.gaussian import Shape, agreement_of, give_away, settle, shape_before, take_in
+from d2dfl.discovery.reward import CHANGE, OVER_ASK, Terms, budget_term, meets
 
 GATHER = 256  # devices whose scattered rows are fetched together
 
@@ -29,9 +30,10 @@ class Round(NamedTuple):
     used: NDArray[np.float64]  # [cluster]
     local: NDArray[np.float64]  # [device] r
     reward: NDArray[np.float64]  # [device] R
+    shape: Shape  # data clusters after the round, where partitions are not labels
 
 
-def round_of(board: Board) -> Round:
+def round_of(board: Board, terms: Terms) -> Round:
     """Empty work space for rounds on this board."""
     devices, partitions = board.counts.shape
     return Round(
@@ -44,6 +46,7 @@ def round_of(board: Board) -> Round:
         used=np.zeros(len(board.budget)),
         local=np.zeros(devices),
         reward=np.zeros(devices),
+        shape=shape_before(board.gauss, devices, terms.agreement_kind),
     )
 
 
@@ -79,8 +82,53 @@ def _ask(board: Any, terms: Any, work: Any) -> None:
 
 
 @njit(cache=True)
+def _clustered_round(board: Any, terms: Any, work: Any) -> None:
+    """Algorithm 2 and its rewards: the demand, then each device's clusters, then what all of them have in common."""
+    candidates, surplus, counts, wish = board.candidates, board.surplus, board.counts, board.gauss.wish
+    slots, drop, demand, used, shape = work.slot, work.drop, work.demand, work.used, work.shape
+    devices, clusters = counts.shape
+    demand[:] = 0.0
+    for device in range(devices):
+        if slots[device] >= 0:
+            transmitter = candidates[device, slots[device]]
+            for cluster in range(clusters):
+                if surplus[transmitter, cluster] > 0.0:
+                    demand[transmitter, cluster] += wish[device, slots[device], cluster]
+    used[:] = board.spent
+    moments, amounts = np.empty(board.gauss.own.shape[1:]), np.empty(clusters)
+    for device in range(devices):
+        for cluster in range(clusters):
+            given = min(demand[device, cluster], surplus[device, cluster])
+            amounts[cluster] = counts[device, cluster] - given
+        give_away(board.gauss, device, amounts, moments)
+        slot = slots[device]
+        whole = 0.0
+        if slot >= 0:
+            transmitter = candidates[device, slot]
+            for cluster in range(clusters):
+                spare, asked = surplus[transmitter, cluster], demand[transmitter, cluster]
+                amount = wish[device, slot, cluster] * (min(1.0, spare / asked) if asked > 0.0 else 0.0)
+                whole += amount
+                amounts[cluster] = amount * (1.0 - drop[device])
+            take_in(board.gauss, device, slot, amounts, moments)
+            if board.cluster[transmitter] != board.cluster[device]:
+                used[board.cluster[device]] += whole
+        gain = settle(board.gauss, shape, device, moments, terms.agreement_kind, True)
+        work.local[device] = terms.diversity * gain - (terms.reliability * drop[device] if slot >= 0 else 0.0)
+    shape.agreement[0] = agreement_of(board.gauss, shape, terms.agreement_kind)
+    for number in range(len(used)):
+        used[number] = terms.budget * budget_term(terms, board.budget[number], used[number])
+    for device in range(devices):  # R_i = r_i + gamma * r_k^G (eq. usp_global_reward)
+        common = terms.agreement * shape.agreement[0] + terms.gamma * used[board.cluster[device]]
+        work.reward[device] = work.local[device] + common
+
+
+@njit(cache=True)
 def play_round(board: Any, terms: Any, work: Any) -> None:
-    """Algorithm 1 and the rewards for the choices in work.slot, whose loss probabilities are in work.drop."""
+    """Algorithm 1 or 2 and the rewards for the choices in work.slot, whose loss probabilities are in work.drop."""
+    if terms.clustered:
+        _clustered_round(board, terms, work)
+        return
     _ask(board, terms, work)
     counts, surplus, threshold, behind = board.counts, board.surplus, board.threshold, work.transmitter
     cluster, before, population = board.cluster, board.before, board.population

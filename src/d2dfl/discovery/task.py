@@ -34,7 +34,7 @@ class Task:
 
     @property
     def terms(self) -> Terms:
-        return Terms.of(self.config.reward)
+        return Terms.of(self.config.reward, self.network.centroids is not None)
 
     @property
     def over_ask(self) -> bool:
@@ -42,7 +42,7 @@ class Task:
 
     def board(self) -> Board:
         """The network laid out for compiled code."""
-        return board_of(self.network, self.terms, self.spent, self.population)
+        return board_of(self.network, self.terms, self.spent, self.population, self.config.reward.ridge)
 
 
 class Found(NamedTuple):

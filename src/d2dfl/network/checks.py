@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from d2dfl.errors import UserError
 
 REQUIRED = ("counts", "threshold", "trust")
-KNOWN = (*REQUIRED, "drop", "rss", "positions", "cluster", "budget", "candidates")
+CLUSTERED = ("centroids", "covariances", "request")
+KNOWN = (*REQUIRED, "drop", "rss", "positions", "cluster", "budget", "candidates", *CLUSTERED)
 
 
 def checked_arrays(
@@ -66,6 +67,34 @@ def checked_arrays(
         "budget": allowance,
         "candidates": slots,
     }
+
+
+def checked_clusters(
+    shape: tuple[int, int], centroids: ArrayLike | None, covariances: ArrayLike | None, request: ArrayLike | None
+) -> tuple[NDArray[np.float64] | None, ...]:
+    """Data clusters (Algorithm 2): all three arrays, or none."""
+    given = (centroids, covariances, request)
+    if all(values is None for values in given):
+        return None, None, None
+    missing = [name for name, values in zip(CLUSTERED, given, strict=True) if values is None]
+    if missing:
+        raise UserError(f"{missing[0]} is missing: data clusters need {', '.join(CLUSTERED)} together")
+    places = _real("centroids", centroids)
+    if places.ndim != 3 or places.shape[:2] != shape or places.shape[2] < 1:
+        raise UserError(f"centroids has shape {places.shape}: it must be [device, cluster, component], as counts says")
+    width = places.shape[2]
+    spreads = _shaped(
+        "covariances",
+        _real("covariances", covariances),
+        (*shape, width, width),
+        "[device, cluster, component, component]",
+    )
+    if not np.allclose(spreads, np.swapaxes(spreads, 2, 3), rtol=1e-6, atol=1e-9):
+        raise UserError("covariances holds a matrix that is not symmetric: give covariance matrices")
+    lowest = np.linalg.eigvalsh(spreads)
+    if (lowest[..., 0] < -1e-6 * np.maximum(lowest[..., -1], 1e-9)).any():
+        raise UserError("covariances holds a matrix with a negative eigenvalue: give covariance matrices")
+    return places, spreads, _shaped("request", _real("request", request, low=0.0), shape[:1], "[device]")
 
 
 def _real(name: str, values: Any, low: float | None = None, high: float | None = None) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import ChannelConfig
 from d2dfl.errors import UserError
-from d2dfl.network.checks import KNOWN, REQUIRED
+from d2dfl.network.checks import CLUSTERED, KNOWN, REQUIRED
 from d2dfl.network.clusters import dense
 from d2dfl.network.network import Network
 
@@ -50,8 +50,9 @@ def save_network(network: Network, path: Path) -> None:
             "drop": network.drop,
         }
     arrays |= {"cluster": network.cluster, "budget": network.budget}
-    if network.positions is not None:
-        arrays["positions"] = network.positions
+    for name in ("positions", *CLUSTERED):
+        if getattr(network, name) is not None:
+            arrays[name] = getattr(network, name)
     if path.suffix == ".npz":
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **cast(dict[str, Any], arrays))

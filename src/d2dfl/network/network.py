@@ -29,6 +29,10 @@ class Network:
     budget: NDArray[np.float64]  # [cluster] datapoints the cluster may request from outside
     positions: NDArray[np.float64] | None = None  # [device, 2] in metres
     rss: NDArray[np.float64] | None = None  # [receiver, slot] mean received power
+    # Where partitions are data clusters of each device's own (Algorithm 2), not labels:
+    centroids: NDArray[np.float64] | None = None  # [device, cluster, component]
+    covariances: NDArray[np.float64] | None = None  # [device, cluster, component, component]
+    request: NDArray[np.float64] | None = None  # [device] datapoints asked for over a link (R24)
 
     @property
     def devices(self) -> int:
@@ -47,6 +51,18 @@ class Network:
         """Label distribution of all data together: what i.i.d. devices would hold. Zeros if there is no data."""
         total = self.counts.sum(axis=0)
         return np.asarray(total / max(total.sum(), 1.0) if total.sum() > 0 else total)
+
+    @property
+    def surplus(self) -> NDArray[np.float64]:
+        """[device, partition] what a device can give away."""
+        return np.asarray(np.maximum(self.counts - self.threshold, 0.0))
+
+    @property
+    def need(self) -> NDArray[np.float64]:
+        """[device, partition] what a device lacks; data clusters of others are all welcome, up to the request."""
+        if self.request is not None:
+            return np.asarray(np.broadcast_to(self.request[:, None], self.counts.shape)).copy()
+        return np.asarray(np.maximum(self.threshold - self.counts, 0.0))
 
     def with_drop(self, rss: NDArray[np.float64], config: ChannelConfig) -> Self:
         """The same network at another moment of a changing channel."""
@@ -96,6 +112,9 @@ class Network:
         cluster: ArrayLike | None = None,
         budget: ArrayLike | None = None,
         candidates: ArrayLike | None = None,
+        centroids: ArrayLike | None = None,
+        covariances: ArrayLike | None = None,
+        request: ArrayLike | None = None,
         config: ChannelConfig | None = None,
     ) -> Self:
         """A network of one's own.
@@ -103,9 +122,10 @@ class Network:
         counts[N, L], threshold[N, L], trust[transmitter, receiver, L], and either drop[receiver, transmitter] or
         rss[receiver, transmitter]. Clusters and budgets are computed where they are not given. With `candidates`
         [N, slots], trust[receiver, slot, L] and drop or rss [receiver, slot] are in the slot layout instead.
-        A device hears another unless every packet from it is lost.
+        A device hears another unless every packet from it is lost. With centroids[N, L, d], covariances[N, L, d, d] and
+        request[N] partitions are data clusters of each device's own (Algorithm 2).
         """
-        from d2dfl.network.checks import checked_arrays
+        from d2dfl.network.checks import checked_arrays, checked_clusters
 
         config = config or ChannelConfig()
         arrays = checked_arrays(counts, threshold, trust, drop, rss, positions, cluster, budget, candidates)
@@ -138,6 +158,7 @@ class Network:
             allowance,
             arrays["positions"],
             power,
+            *checked_clusters(arrays["counts"].shape, centroids, covariances, request),
         )
 
 
