@@ -55,9 +55,7 @@ def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
         raise UserError(f"{dataset.name} has no classes: give a classification set, such as digits")
     partition_of = dataset.train_targets.astype(np.int64)
     rule, devices = config.data.allocation, config.network.devices
-    most = largest(partition_of, devices, rule)
-    wanted = config.data.samples
-    samples = min(most, config.network.samples_per_device) if wanted == 0 else wanted
+    samples = config.data.samples or min(largest(partition_of, devices, rule), config.network.samples_per_device)
     holdings = tuple(allocate(partition_of, devices, rule, samples=samples, seed=seed))
     counts = held_counts(holdings, partition_of, dataset.classes)
     return Setting(seed, dataset, holdings, partition_of, Network.around(counts, config, seed))

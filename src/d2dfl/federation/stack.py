@@ -33,13 +33,15 @@ def vmapped(job: Job) -> Forward:
 
 
 def fastest(job: Job) -> Forward:
-    """Batched products in bfloat16 on a GPU where the model allows it, else vmap.
+    """Batched products where the model allows it, on a GPU in bfloat16; else vmap.
 
-    On a CPU vmap stays: batched products were no faster there, and bfloat16 can end in an illegal instruction.
+    On a CPU vmap stays for convolutions, where products were no faster, and bfloat16 can end in an illegal instruction.
     """
-    plain = stacked_forward(job.model) if job.inputs.is_cuda else None
+    plain = stacked_forward(job.model) if job.inputs.is_cuda or not job.layout.convolutional else None
     if plain is None:
         return vmapped(job)
+    if not job.inputs.is_cuda:
+        return plain
     half = job.settings.precision != "float32"
 
     def forward(weights: Sequence[Tensor], inputs: Tensor) -> Tensor:
@@ -54,16 +56,17 @@ class Stack:
 
     name = "stack"
 
-    def __init__(self, job: Job, forward: Forward | None = None) -> None:
+    def __init__(self, job: Job, forward: Forward | None = None, compiled: bool = True) -> None:
         self.job = job
         self.forward = forward or fastest(job)
         self.per_sample = vmap(job.loss.per_sample)
         self.score = vmap(job.loss.score)
         self.gradient = torch.empty(0)
         # Compiled, window gathering, pooling, loss and optimiser become a few kernels each: 9 ms a step become 4.
-        compiles = job.inputs.is_cuda and stacked_forward(job.model) is not None
-        self.losses = torch.compile(self._losses, mode="reduce-overhead") if compiles else self._losses
-        self.descend = torch.compile(descend) if compiles else descend
+        # Shapes are fixed for a whole training; code for shapes that may vary took minutes to compile.
+        compiles = compiled and job.inputs.is_cuda and stacked_forward(job.model) is not None
+        self.losses = torch.compile(self._losses, mode="reduce-overhead", dynamic=False) if compiles else self._losses
+        self.descend = torch.compile(descend, dynamic=False) if compiles else descend
 
     def _losses(self, leaves: list[Tensor], inputs: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
         """Each row's mean loss [row]."""
@@ -101,7 +104,10 @@ class Stack:
         for start in range(0, chosen.shape[1], PIECE):
             piece = chosen[:, start : start + PIECE]
             inputs = self._inputs(piece, plan, step, start)
-            losses = self.losses(leaves, inputs, job.targets[piece], shares[:, start : start + PIECE])
+            part = shares[:, start : start + PIECE]
+            if job.loss.least > 1:
+                part = part * ((part > 0).sum(dim=1, keepdim=True) >= job.loss.least)
+            losses = self.losses(leaves, inputs, job.targets[piece], part)
             gradients = torch.autograd.grad(losses.sum(), leaves, allow_unused=True)
             if start == 0:
                 job.layout.flatten(gradients, self.gradient)
@@ -155,7 +161,7 @@ def obstacle(job: Job) -> str | None:
         with warnings.catch_warnings():
             # An operation that vmap can only loop over would make the stack slower than the loop.
             warnings.filterwarnings("error", message=".*performance drop.*")
-            stack = Stack(job)
+            stack = Stack(job, compiled=False)
             leaves = [view.detach().requires_grad_() for view in job.layout.views(row.repeat(2, 1))]
             stack.gradient = torch.empty(2, job.layout.parameters, device=row.device)
             shares = torch.ones(2, 1, device=row.device)

@@ -1,0 +1,198 @@
+"""What the exchange buys, and which objective, threshold and number of links predict it best.
+
+Fashion-MNIST, supervised, 25 devices with 1,200 datapoints each, FedAvg with 40 minibatches a round, 20 rounds, a small
+CNN: test accuracy (mean of the last five evaluations, rounds 12 to 20) of many graphs, from no exchange to the i.i.d. shuffle, and how well each measure of a graph that is
+known before training orders them (Spearman's rank correlation).
+
+python benchmarks/bought.py --seeds 3 --json bought.json        (a GPU trains all graphs at once: minutes)
+python benchmarks/bought.py --dataset digits --samples 40 --graphs few       (any machine)
+"""
+
+import argparse
+import itertools
+import json
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+
+from d2dfl.compare import factory_of
+from d2dfl.config import Config
+from d2dfl.data.datasets import load
+from d2dfl.discovery.diversity import METRICS, distances_to
+from d2dfl.exchange import held_counts
+from d2dfl.federation import train_many
+from d2dfl.simulate import Prepared, prepare, setting_of
+
+EDGES = (1, 2, 3, 5)
+THRESHOLDS = ("iid", "0.05")
+WEIGHTS = ((1.0, 1.0), (0.2, 1.0), (0.2, 0.0))  # of reliability and budget
+LAST = 5  # evaluations that are averaged: one alone moves by 0.01 from round to round
+NAMES = (*METRICS, "labels", "kept", "evenness")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One graph on one network."""
+
+    variant: str
+    labels: int
+    seed: int
+    edges: int
+    accuracy: float  # mean of the last evaluations
+    final: float  # after the last round
+    moved: int
+    lost: int
+    measures: dict[str, float]
+
+
+def variants(which: str) -> dict[str, tuple[str, int, dict[str, Any]]]:
+    """name -> (method, edges, settings).
+
+    default: our learner as it is; few: a smoke test; core: what the choice of defaults is between; all: every reading.
+    """
+    found: dict[str, tuple[str, int, dict[str, Any]]] = {"none": ("none", 1, {}), "iid": ("iid", 1, {})}
+    if which == "default":
+        found["closest, 1"] = ("closest", 1, {})
+        return found | {f"marginal, {edges}": ("marginal", edges, {}) for edges in EDGES}
+    for edges in {"few": (1, 3), "core": (1, 3, 5), "all": EDGES}[which]:
+        for method in ("closest", "uniform"):
+            found[f"{method}, {edges}"] = (method, edges, {})
+        for metric, weights in itertools.product(("total-variation", "jensen-shannon"), WEIGHTS):
+            name = f"gain {metric} iid, weights {weights[0]:g} {weights[1]:g}, {edges}"
+            found[name] = ("marginal", edges, {"reward.metric": metric, **weighted(weights)})
+        for keep in ("acknowledged", "copy"):
+            settings = {**weighted((0.2, 0.0)), "exchange.keep": keep}
+            found[f"gain total-variation iid, weights 0.2 0, {keep}, {edges}"] = ("marginal", edges, settings)
+        paper = {"reward.kind": "change", "reward.metric": "wasserstein", "network.threshold": "0.05", "reward.gate": 5}
+        found[f"change wasserstein 0.05, weights 1 1, {edges}"] = ("marginal", edges, paper)
+        if which != "all":
+            continue
+        for kind, metric, threshold in itertools.product(("gain", "change"), METRICS, THRESHOLDS):
+            settings = {
+                **weighted((0.0, 0.0)),
+                "reward.kind": kind,
+                "reward.metric": metric,
+                "network.threshold": threshold,
+                "reward.gate": 5 if threshold != "iid" else 0,
+            }
+            found[f"{kind} {metric} {threshold}, weights 0 0, {edges}"] = ("marginal", edges, settings)
+    return found
+
+
+def weighted(weights: tuple[float, float]) -> dict[str, Any]:
+    """Settings of alpha_2 and alpha_3."""
+    return {"reward.reliability_weight": weights[0], "reward.budget_weight": weights[1]}
+
+
+def measures(item: Prepared) -> dict[str, float]:
+    """What is known about who holds what before training starts."""
+    network = item.setting.network
+    counts = held_counts(item.data.members, item.setting.partition_of, network.partitions)
+    population, held = network.population, counts.sum(axis=1)
+    return {
+        **{metric: -float(distances_to(counts, population, metric).mean()) for metric in METRICS},
+        "labels": float((counts >= 0.05 * held[:, None]).sum(axis=1).mean()),
+        "kept": float(held.sum()),
+        "evenness": -float(held.std()),
+    }
+
+
+def explore(config: Config, labels: int, seeds: int, which: str) -> list[Cell]:
+    """Prepare all graphs, train all of them, measure."""
+    dataset = load(config.data.dataset, verify=config.data.verify)
+    chosen, prepared = variants(which), []
+    for seed in range(seeds):
+        for name, (method, edges, settings) in chosen.items():
+            mine = config.with_(**settings, **{"discovery.edges": edges, "data.allocation": f"labels:{labels}"})
+            prepared.append((name, edges, prepare(mine, setting_of(mine, seed, dataset), method)))
+    print(f"{len(prepared)} graphs with {labels} labels a device", file=sys.stderr, flush=True)
+    runs = [(item.data, item.setting.seed) for _, _, item in prepared]
+    began = time.perf_counter()
+    curves = train_many(factory_of(config, dataset), runs, config.federation)
+    print(f"trained in {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+    return [
+        Cell(
+            name,
+            labels,
+            item.setting.seed,
+            edges,
+            float(np.mean(curve.scores[-LAST:])),
+            curve.score,
+            item.exchanged.moved if item.exchanged else 0,
+            item.exchanged.dropped if item.exchanged else 0,
+            measures(item),
+        )
+        for (name, edges, item), curve in zip(prepared, curves, strict=True)
+    ]
+
+
+def table(cells: list[Cell]) -> str:
+    """Mean and spread over seeds of every variant, best first within a number of links."""
+    lines = [
+        "| graph | accuracy | gap closed | after the last round | moved / lost | TV to i.i.d. |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    scores = {
+        name: [c.accuracy for c in cells if c.variant == name] for name in dict.fromkeys(c.variant for c in cells)
+    }
+    none, iid = np.mean(scores["none"]), np.mean(scores["iid"])
+    for name in sorted(scores, key=lambda name: -np.mean(scores[name])):
+        mine = [c for c in cells if c.variant == name]
+        distance = -np.mean([c.measures["total-variation"] for c in mine])
+        moved, lost = np.mean([c.moved for c in mine]), np.mean([c.lost for c in mine])
+        share = (np.mean(scores[name]) - none) / (iid - none)
+        lines.append(
+            f"| {name} | {np.mean(scores[name]):.3f} ± {np.std(scores[name]):.3f} | {share:.2f} "
+            f"| {np.mean([c.final for c in mine]):.3f} | {moved:,.0f} / {lost:,.0f} | {distance:.3f} |"
+        )
+    return "\n".join(lines)
+
+
+def predictors(cells: list[Cell]) -> str:
+    """Rank correlation of each measure with accuracy within a seed, mean and lowest over seeds."""
+    lines = ["| measure | rank correlation with accuracy (lowest) |", "|---|---:|"]
+    for name in NAMES:
+        found = []
+        for seed in sorted({cell.seed for cell in cells}):
+            mine = [cell for cell in cells if cell.seed == seed]
+            rank = spearmanr([c.measures[name] for c in mine], [c.accuracy for c in mine]).statistic
+            found.append(float(rank))
+        lines.append(f"| {name} | {np.mean(found):.3f} ({min(found):.3f}) |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Both skews, two tables each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dataset", default="fmnist")
+    parser.add_argument("--samples", type=int, default=1200)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--labels", default="3,1", help="labels a device, separated by commas")
+    parser.add_argument(
+        "--graphs", choices=("default", "few", "core", "all"), default="core", help="few also trains shorter"
+    )
+    parser.add_argument("--json", type=Path, help="write all cells here")
+    given = parser.parse_args()
+    config = Config().with_(
+        data__dataset=given.dataset,
+        data__samples=given.samples,
+        federation__interval=10 if given.graphs == "few" else 40,
+        federation__rounds=20,
+        federation__evaluate_every=2,
+    )
+    cells: list[Cell] = []
+    for labels in map(int, given.labels.split(",")):
+        cells += explore(config, labels, given.seeds, given.graphs)
+        mine = [cell for cell in cells if cell.labels == labels]
+        print(f"\n### {labels} label(s) a device\n\n{table(mine)}\n\n{predictors(mine)}", flush=True)
+        if given.json:
+            given.json.write_text(json.dumps([asdict(cell) for cell in cells]))
+
+
+if __name__ == "__main__":
+    main()
