@@ -252,12 +252,62 @@ def _assert_same(one: Curves, other: Curves) -> None:
         ({"outputs": 2}, "labels run from 0 to 2: give whole numbers from 0 to 1"),
         ({"targets": np.zeros(3, dtype=np.int64)}, "differ in number"),
         ({"test_inputs": np.zeros((0, 6)), "test_targets": np.zeros(0, dtype=np.int64)}, "test set is empty"),
-        ({"loss": "hinge"}, "the losses are cross-entropy, mse"),
+        ({"loss": "hinge"}, "the losses are cross-entropy, mse, triplet"),
+        ({"loss": "mse"}, "the model has 3 outputs and a target 1 values"),
+        ({"loss": "mse", "outputs": 1, "test_targets": np.full(11, np.nan)}, "a target of the regression is no number"),
+        ({"loss": "triplet", "targets": np.zeros(47)}, "labels run from 0.0 to 0.0: give whole numbers from 0 on"),
+        ({"loss": "triplet", "targets": np.full(47, -1)}, "labels run from -1 to -1: give whole numbers from 0 on"),
     ],
 )
 def test_bad_data_is_refused_in_one_sentence(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         dataclasses.replace(federation(), **changes)
+
+
+def test_a_dataset_is_learned_by_its_kind_unless_told_otherwise() -> None:
+    dataset = load("digits")
+    members = np.array_split(np.arange(len(dataset.train_inputs)), 4)
+    plain = Federated.of(dataset, members)
+    assert (plain.loss, plain.outputs) == ("cross-entropy", 10)
+    assert plain.targets is dataset.train_targets
+    pseudo = (dataset.train_targets + 1) % 10
+    semi = Federated.of(dataset, members, targets=pseudo)
+    assert semi.targets is pseudo
+    assert semi.test_targets is dataset.test_targets
+    encoder = Federated.of(dataset, members, loss="triplet")
+    assert (encoder.outputs, encoder.test_targets is dataset.test_targets) == (8, True)
+    assert Federated.of(dataset, members, loss="triplet", outputs=3).outputs == 3
+    numbers = dataclasses.replace(
+        dataset,
+        class_names=(),
+        train_targets=dataset.train_targets.astype(np.float32),
+        test_targets=dataset.test_targets.astype(np.float32),
+    )
+    regression = Federated.of(numbers, members)
+    assert (regression.loss, regression.outputs) == ("mse", 1)
+    with pytest.raises(UserError, match="digits has no classes, which linear evaluation needs"):
+        Federated.of(numbers, members, loss="triplet")
+    with pytest.raises(UserError, match="differ in number"):
+        Federated.of(dataset, members, targets=pseudo[1:])
+    with pytest.raises(UserError, match="labels run from 0 to 10: give whole numbers from 0 to 9"):
+        Federated.of(dataset, members, targets=np.where(np.arange(len(pseudo)), pseudo, 10))
+    with pytest.raises(UserError, match="the model has 2 outputs"):
+        Federated.of(numbers, members, outputs=2)
+
+
+def test_the_direction_of_a_score_is_saved(tmp_path: Path) -> None:
+    data = federation()
+    values = (data.targets.astype(np.float32), data.test_targets.astype(np.float32))
+    regression = dataclasses.replace(data, targets=values[0], test_targets=values[1], outputs=1, loss="mse")
+    for number, (held, rising) in enumerate([(data, True), (regression, False)]):
+        state = finished(tiny, held)
+        state.save(tmp_path / f"{number}.pt")
+        loaded = State.load(tmp_path / f"{number}.pt").curves
+        assert loaded == state.curves
+        assert loaded.higher_is_better == rising
+        best = (max if rising else min)(loaded.scores)
+        assert loaded.rounds_to(best) == loaded.rounds[loaded.scores.index(best)]
+        assert loaded.rounds_to(best + (0.01 if rising else -0.01)) is None
 
 
 def test_settings_are_checked() -> None:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from d2dfl import UserError
-from d2dfl.federation import SCHEMES, Federated, FederationConfig, Loss, start, train
+from d2dfl.federation import SCHEMES, Federated, FederationConfig, Loss, start, train, triplet
 from d2dfl.federation.batches import Batches, plan_of
 from d2dfl.federation.capacity import bytes_per_device, free_bytes
 from d2dfl.federation.layout import Layout
@@ -241,11 +241,13 @@ def test_memory_is_linear_in_devices_and_counted() -> None:
     layout = Layout.of(model)
     inputs, targets = torch.from_numpy(data.inputs), torch.from_numpy(data.targets)
     settings = FederationConfig(batch=8)
-    job = Job(model, layout, data.objective, settings, False, inputs, targets)
+    job = Job(model, layout, data.objective(settings), settings, False, inputs, targets)
     assert layout.parameters == 53
     assert bytes_per_device(job, stacked=False) == 4 * 2 * 53
     numbers_per_datapoint = 6 + 6 + 5 + 5 + 3  # the input, and what flatten, two dense layers and tanh put out
     assert bytes_per_device(job, stacked=True) == 4 * (4 * 53 + 2 * 8 * numbers_per_datapoint)
+    views = dataclasses.replace(job, loss=triplet())
+    assert bytes_per_device(views, stacked=True) == 4 * (4 * 53 + 3 * 2 * 8 * numbers_per_datapoint), "three views"
     assert free_bytes(torch.device("cpu")) > 1 << 20
 
 

@@ -1,14 +1,15 @@
 """Federation: local steps on all devices and the mixing schedules between them."""
 
 from d2dfl.config import FederationConfig
-from d2dfl.federation.engine import model_of, start, train, train_many
+from d2dfl.federation.engine import embeddings, model_of, start, train, train_many
 from d2dfl.federation.federated import Federated
-from d2dfl.federation.losses import LOSSES, Loss
-from d2dfl.federation.models import MODELS, default_encoder, default_model, model_named
+from d2dfl.federation.losses import LOSSES, Loss, triplet
+from d2dfl.federation.models import EMBEDDING, MODELS, default_encoder, default_model, model_named
 from d2dfl.federation.schemes import SCHEMES, Scheme
 from d2dfl.federation.state import Curves, State
 
 __all__ = [
+    "EMBEDDING",
     "LOSSES",
     "MODELS",
     "SCHEMES",
@@ -20,9 +21,11 @@ __all__ = [
     "State",
     "default_encoder",
     "default_model",
+    "embeddings",
     "model_named",
     "model_of",
     "start",
     "train",
     "train_many",
+    "triplet",
 ]

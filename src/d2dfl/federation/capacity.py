@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from d2dfl.federation.local import PIECE, Job
+from d2dfl.federation.local import PIECE, Job, outputs_of, prepared
 from d2dfl.federation.optimisers import OPTIMISERS
 
 SHARE = 0.6  # of the free memory that stacked runs may take
@@ -41,7 +41,8 @@ def free_bytes(place: torch.device) -> int:
 @torch.no_grad()
 def _activations(job: Job) -> int:
     """Numbers that the layers put out for one datapoint, the datapoint itself included."""
-    counted = [job.inputs[0].numel()]
+    inputs = prepared(job.loss, job.inputs[:1], 0, 0)  # several where the loss makes views
+    counted = [inputs.numel()]
 
     def count(_module: nn.Module, _inputs: object, outputs: object) -> None:
         if isinstance(outputs, Tensor):
@@ -49,7 +50,7 @@ def _activations(job: Job) -> int:
 
     leaves = [module for module in job.model.modules() if not list(module.children())]
     hooks = [module.register_forward_hook(count) for module in leaves]
-    job.model(job.inputs[:1])
+    outputs_of(job, inputs)
     for hook in hooks:
         hook.remove()
     return sum(counted)

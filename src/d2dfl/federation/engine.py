@@ -4,14 +4,16 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2dfl.config import FederationConfig
 from d2dfl.federation.batches import Batches
 from d2dfl.federation.capacity import SHARE, bytes_per_device, free_bytes
+from d2dfl.federation.exam import Exam
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.layout import Layout
-from d2dfl.federation.local import Job
+from d2dfl.federation.local import TEST_PIECE, Job, channels_last
 from d2dfl.federation.models import Factory, build
 from d2dfl.federation.optimisers import lasting_memory
 from d2dfl.federation.schemes import scheme_named
@@ -29,15 +31,15 @@ def silent(_: object) -> None:
 
 def start(model_factory: Factory, data: Federated, settings: FederationConfig, seed: int = 0) -> State:
     """A state before the first round: the same weights on all devices."""
-    model = _model(model_factory, data, seed)
+    model, loss = _model(model_factory, data, seed), data.objective(settings)
     params = Layout.of(model).row_of(model).repeat(data.devices, 1)
     return State(
         params=params,
         memory=lasting_memory(settings, params),
         done=np.zeros(data.devices, dtype=np.int64),
         seed=seed,
-        settings=identity(settings, data.sizes),
-        curves=Curves(score_name=data.objective.score_name),
+        settings=identity(settings, data),
+        curves=Curves(loss.score_name, loss.higher_is_better),
     )
 
 
@@ -46,6 +48,16 @@ def model_of(model_factory: Factory, data: Federated, state: State, device: int 
     model = _model(model_factory, data, state.seed)
     Layout.of(model).bind(model, state.params[device].detach().cpu().clone())
     return model
+
+
+@torch.no_grad()
+def embeddings(
+    model_factory: Factory, data: Federated, state: State, inputs: NDArray[np.float32], device: int = 0
+) -> NDArray[np.float32]:
+    """Outputs [n, output] of a device's model for inputs [n, ...] as they are, for pictures and probes."""
+    model = model_of(model_factory, data, state, device).eval()
+    pieces = torch.split(torch.from_numpy(inputs), TEST_PIECE)
+    return np.concatenate([model(channels_last(piece)).numpy() for piece in pieces])
 
 
 def train(
@@ -126,7 +138,7 @@ def _groups(
     place, model = processor(settings), _model(factory, data, seed)
     inputs, targets = torch.from_numpy(data.inputs[:1]).to(place), torch.from_numpy(data.targets[:1]).to(place)
     proximal = scheme_named(settings.scheme).proximal
-    job = Job(model.to(place), Layout.of(model), data.objective, settings, proximal, inputs, targets)
+    job = Job(model.to(place), Layout.of(model), data.objective(settings), settings, proximal, inputs, targets)
     if not stack_pays(job) or obstacle(job) is not None:
         return [[number] for number in range(len(runs))]
     room = SHARE * free_bytes(place) / bytes_per_device(job, stacked=True)
@@ -153,7 +165,7 @@ def _prepare(
     model = _model(factory, *runs[0]).to(place)
     layout = Layout.of(model)
     for (data, seed), state in zip(runs, states, strict=True):
-        state.check(settings, seed, data.sizes, layout.parameters)
+        state.check(settings, seed, data, layout.parameters)
     params = _joined(states, lambda state: state.params, place)
     memory = {name: _joined(states, lambda state, name=name: state.memory[name], place) for name in states[0].memory}  # type: ignore[misc]  # a default binds the loop variable
     inputs, targets, offsets = _pool([data for data, _ in runs], place)
@@ -163,10 +175,10 @@ def _prepare(
         state.params = params[rows]
         state.memory = {name: held[rows] for name, held in memory.items()}
         batches = Batches(data.members, seed, 0 if scheme.full_gradient else settings.batch)
-        test = (torch.from_numpy(data.test_inputs).to(place), torch.from_numpy(data.test_targets).to(place))
-        prepared.append(Run(data, seed, state, batches, test, first, offset, np.ones(data.devices, dtype=bool)))
+        exam = Exam.of(data, settings, seed, scheme.shared, offset, place)
+        prepared.append(Run(data, seed, state, batches, exam, first, offset, np.ones(data.devices, dtype=bool)))
         first += data.devices
-    job = Job(model, layout, data.objective, settings, scheme.proximal, inputs, targets)
+    job = Job(model, layout, data.objective(settings), settings, scheme.proximal, inputs, targets)
     return Training(settings, scheme, prepared, params, memory, choose_executor(job, notice))
 
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.config import FederationConfig
 from d2dfl.data import Dataset
 from d2dfl.errors import UserError
 from d2dfl.federation.losses import Loss, loss_named
-from d2dfl.federation.models import Shape
+from d2dfl.federation.models import EMBEDDING, Shape
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Federated:
     members: Sequence[NDArray[np.int64]]  # of each device, indices into the pooled set
     test_inputs: NDArray[np.float32]
     test_targets: NDArray[Any]
-    outputs: int  # of the model: classes, or 1 for regression
+    outputs: int  # of the model: classes, values for regression, or size of the embedding
     loss: str | Loss = "cross-entropy"
 
     def __post_init__(self) -> None:
@@ -38,27 +39,56 @@ class Federated:
                     f"device {device} holds datapoints {held.min()} to {held.max()}: "
                     f"give numbers from 0 to {len(self.inputs) - 1}"
                 )
-        if self.objective.name == "cross-entropy":
-            self._check_labels(self.targets)
-            self._check_labels(self.test_targets)
+        loss = self.objective()
+        for targets in (self.targets, self.test_targets):
+            if loss.name == "mse":
+                self._check_values(targets)
+            elif loss.name == "cross-entropy":
+                self._check_labels(targets, self.outputs)
+            elif loss.probe is not None:
+                self._check_labels(targets, None)
 
-    def _check_labels(self, labels: NDArray[Any]) -> None:
-        if labels.dtype.kind not in "iu" or not 0 <= labels.min() <= labels.max() < self.outputs:
+    def _check_labels(self, labels: NDArray[Any], below: int | None) -> None:
+        if labels.dtype.kind not in "iu" or labels.min() < 0 or (below is not None and labels.max() >= below):
+            right = "from 0 on" if below is None else f"from 0 to {below - 1}"
+            raise UserError(f"labels run from {labels.min()} to {labels.max()}: give whole numbers {right}")
+
+    def _check_values(self, values: NDArray[Any]) -> None:
+        if values.dtype.kind not in "iuf" or not np.isfinite(values).all():
+            raise UserError("a target of the regression is no number: give finite numbers")
+        if int(np.prod(values.shape[1:])) != self.outputs:
             raise UserError(
-                f"labels run from {labels.min()} to {labels.max()}: give whole numbers from 0 to {self.outputs - 1}"
+                f"the model has {self.outputs} outputs and a target {int(np.prod(values.shape[1:]))} values: "
+                "give as many outputs as values"
             )
 
     @classmethod
-    def of(cls, dataset: Dataset, members: Iterable[NDArray[np.int64]]) -> "Federated":
-        """A dataset and who holds what of it."""
+    def of(
+        cls,
+        dataset: Dataset,
+        members: Iterable[NDArray[np.int64]],
+        *,
+        targets: NDArray[Any] | None = None,
+        loss: str | Loss | None = None,
+        outputs: int | None = None,
+    ) -> "Federated":
+        """A dataset and who holds what of it: classification or regression, as the dataset is, unless told otherwise.
+
+        `targets` (pseudo-labels) take the place of the training targets; test targets stay. With a loss that has a
+        probe ("triplet") the model is an encoder: targets are not trained on, linear evaluation learns from them.
+        """
+        loss = loss or ("cross-entropy" if dataset.classes else "mse")
+        encodes = (loss_named(loss) if isinstance(loss, str) else loss).probe is not None
+        if encodes and not dataset.classes:
+            raise UserError(f"{dataset.name} has no classes, which linear evaluation needs: give a classification set")
         return cls(
             dataset.train_inputs,
-            dataset.train_targets,
+            dataset.train_targets if targets is None else targets,
             tuple(members),
             dataset.test_inputs,
             dataset.test_targets,
-            dataset.classes or 1,
-            "cross-entropy" if dataset.classes else "mse",
+            outputs or (EMBEDDING if encodes else dataset.classes or 1),
+            loss,
         )
 
     @property
@@ -75,7 +105,6 @@ class Federated:
         """[device] datapoints."""
         return np.array([len(held) for held in self.members], dtype=np.int64)
 
-    @property
-    def objective(self) -> Loss:
-        """What the devices minimise."""
-        return loss_named(self.loss) if isinstance(self.loss, str) else self.loss
+    def objective(self, settings: FederationConfig | None = None) -> Loss:
+        """What the devices minimise under these settings."""
+        return loss_named(self.loss, settings) if isinstance(self.loss, str) else self.loss

@@ -34,6 +34,7 @@ class Executor(Protocol):
     """A way to take the local steps. All executors give the same numbers, up to rounding."""
 
     name: str
+    job: Job
 
     def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
         """Take the steps of a plan, in place; losses [step, active] before each."""
@@ -80,6 +81,7 @@ class Loop:
             piece = chosen[start : start + PIECE]
             inputs = prepared(job.loss, job.inputs[piece], key, start)
             loss = job.loss.per_sample(outputs_of(job, inputs), job.targets[piece]).sum() / len(chosen)
+            loss = loss * (len(piece) >= job.loss.least)
             gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
             if start == 0:
                 job.layout.flatten(gradients, self.gradient)
@@ -115,6 +117,15 @@ def outputs_of(job: Job, inputs: Tensor) -> Tensor:
         return job.model(channels_last(inputs))  # type: ignore[no-any-return]  # nn.Module is untyped
     outputs: Tensor = job.model(channels_last(inputs.flatten(0, 1)))
     return outputs.view(*inputs.shape[:2], *outputs.shape[1:])
+
+
+@torch.no_grad()
+def embed(job: Job, row: Tensor, inputs: Tensor, chosen: Tensor | None = None) -> Tensor:
+    """Outputs [n, ...] of the model with the weights of one row, for (chosen) inputs as they are, without views."""
+    job.model.eval()
+    job.layout.bind(job.model, row)
+    places = torch.arange(len(inputs), device=inputs.device) if chosen is None else chosen
+    return torch.cat([job.model(channels_last(inputs[piece])) for piece in torch.split(places, TEST_PIECE)])
 
 
 def channels_last(inputs: Tensor) -> Tensor:

@@ -2,12 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 from torch import Tensor
 from torch.nn import functional
 
+from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
+from d2dfl.federation.probe import linear_accuracy
+from d2dfl.federation.views import NORMAL, Strength, triplets
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,11 @@ class Loss:
     per_sample: Callable[[Tensor, Tensor], Tensor]  # outputs, targets -> [n]
     score: Callable[[Tensor, Tensor], Tensor]  # outputs, targets -> [n]; its mean over the test set is reported
     score_name: str
+    higher_is_better: bool = True  # the score
     prepare: Callable[[Tensor, np.random.Generator], Tensor] | None = None
+    least: int = 1  # datapoints that a loss needs; those of a minibatch with fewer have the loss 0
+    # Where outputs are no answers: outputs and labels of training data, the same of test data -> the score instead.
+    probe: Callable[[Tensor, Tensor, Tensor, Tensor], float] | None = None
 
 
 def _cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -37,17 +45,55 @@ def _squared(outputs: Tensor, targets: Tensor) -> Tensor:
     return (outputs.reshape(targets.shape) - targets).square().reshape(len(targets), -1).mean(dim=1)
 
 
-LOSSES: dict[str, Loss] = {
-    loss.name: loss
-    for loss in (
-        Loss("cross-entropy", _cross_entropy, _right, "accuracy"),
-        Loss("mse", _squared, _squared, "mse"),
+def _distances(outputs: Tensor) -> tuple[Tensor, Tensor]:
+    """Euclidean distances [n] of each anchor to its positive and to its negative, from outputs [3, n, embedding]."""
+    anchor, positive, negative = outputs
+    # Where two points meet, a root without a floor would have no gradient.
+    near, far = ((anchor - other).square().sum(dim=-1).clamp_min(1e-12).sqrt() for other in (positive, negative))
+    return near, far
+
+
+def _triplet(outputs: Tensor, _: Tensor, margin: float) -> Tensor:
+    near, far = _distances(outputs)
+    return (near - far + margin).clamp_min(0)
+
+
+def _in_order(outputs: Tensor, _: Tensor) -> Tensor:
+    near, far = _distances(outputs)
+    return (near < far).float()
+
+
+@cache  # runs with equal losses train together
+def triplet(margin: float = 1.0, strength: Strength = NORMAL) -> Loss:
+    """Views of one datapoint shall be nearer to each other than to a view of another one, by a margin (R37).
+
+        max(0, |f(a) - f(p)| - |f(a) - f(n)| + margin)
+
+    Targets are never trained on: linear evaluation, the score, learns from them what the classes are called.
+    """
+    return Loss(
+        "triplet",
+        partial(_triplet, margin=margin),
+        _in_order,
+        "accuracy of linear evaluation",
+        prepare=partial(triplets, strength=strength),
+        least=2,
+        probe=linear_accuracy,
     )
+
+
+CROSS_ENTROPY = Loss("cross-entropy", _cross_entropy, _right, "accuracy")
+MSE = Loss("mse", _squared, _squared, "mse", higher_is_better=False)
+
+LOSSES: dict[str, Callable[[FederationConfig], Loss]] = {
+    "cross-entropy": lambda _: CROSS_ENTROPY,
+    "mse": lambda _: MSE,
+    "triplet": lambda settings: triplet(settings.margin),
 }
 
 
-def loss_named(name: str) -> Loss:
-    """The loss of this name, or a UserError that lists the names."""
+def loss_named(name: str, settings: FederationConfig | None = None) -> Loss:
+    """The loss of this name, with what the settings say of it, or a UserError that lists the names."""
     if name not in LOSSES:
         raise UserError(f"there is no loss {name!r}: the losses are {', '.join(LOSSES)}")
-    return LOSSES[name]
+    return LOSSES[name](settings or FederationConfig())

@@ -43,10 +43,11 @@ class Mixing:
         rows = torch.from_numpy(receivers).to(target)
         chosen = torch.from_numpy(self.receives[receivers]).to(target)
         sources = torch.from_numpy(self.sources).to(target)
+        in_order = np.array_equal(self.sources, np.arange(len(params))[None])  # a mean of all rows copies none
         weights = torch.from_numpy(self.weights).to(target, params.dtype)
         everyone = len(receivers) == len(params)
         for block in torch.split(params, COLUMNS[target.type], dim=1):
-            averages = _averages(block, sources, weights)
+            averages = weights @ block if in_order else _averages(block, sources, weights)
             if everyone and len(averages) == 1:
                 block.copy_(averages.expand_as(block))
             else:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from d2dfl.config import FederationConfig
@@ -21,7 +22,8 @@ class Optimiser:
 def _sgd(params: Tensor, gradient: Tensor, memory: Memory, settings: FederationConfig) -> None:
     """m <- momentum * m + g;  w <- w - rate * m   (PyTorch's SGD)."""
     if settings.momentum:
-        gradient = memory["momentum"].mul_(settings.momentum).add_(gradient)
+        held = memory["momentum"]
+        gradient = torch.add(gradient, held, alpha=settings.momentum, out=held)  # one pass over the memory, not two
     params.add_(gradient, alpha=-settings.learning_rate)
 
 

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
+from d2dfl.federation.federated import Federated
 from d2dfl.federation.optimisers import Memory
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass
@@ -22,6 +23,7 @@ class Curves:
     """What was measured. The first group has one entry per evaluation, the second one per round."""
 
     score_name: str = "accuracy"
+    higher_is_better: bool = True
     rounds: list[int] = field(default_factory=list)  # rounds done at each evaluation; 0 is before training
     minibatches: list[int] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)  # mean over devices, where they hold different models
@@ -39,8 +41,10 @@ class Curves:
         return self.scores[-1]
 
     def rounds_to(self, target: float) -> int | None:
-        """Rounds until the score first reached a target, or None."""
-        return next((done for done, score in zip(self.rounds, self.scores, strict=True) if score >= target), None)
+        """Rounds until the score was first as good as a target, or None."""
+        sign = 1 if self.higher_is_better else -1
+        pairs = zip(self.rounds, self.scores, strict=True)
+        return next((done for done, score in pairs if sign * score >= sign * target), None)
 
 
 @dataclass
@@ -105,9 +109,9 @@ class State:
         except Exception:  # a damaged file fails anywhere inside torch.load
             raise UserError(f"cannot read {str(path)!r}: it is not a whole saved state") from None
 
-    def check(self, settings: FederationConfig, seed: int, sizes: NDArray[np.int64], parameters: int) -> None:
+    def check(self, settings: FederationConfig, seed: int, data: Federated, parameters: int) -> None:
         """Refuse a state of another run: it could go on, but its numbers would mean nothing."""
-        known = identity(settings, sizes)
+        known = identity(settings, data)
         for name, value in known.items():
             if self.settings.get(name) != value:
                 raise UserError(
@@ -122,10 +126,11 @@ class State:
             )
 
 
-def identity(settings: FederationConfig, sizes: NDArray[np.int64]) -> dict[str, Any]:
+def identity(settings: FederationConfig, data: Federated) -> dict[str, Any]:
     """What must be equal for a run to go on: all settings but its length and where it is computed."""
     free = {"rounds", "executor", "device"}
-    return {name: value for name, value in asdict(settings).items() if name not in free} | {"sizes": sizes.tolist()}
+    fixed = {name: value for name, value in asdict(settings).items() if name not in free}
+    return fixed | {"sizes": data.sizes.tolist(), "loss": data.objective(settings).name}
 
 
 def _compact(rows: Tensor) -> Tensor:

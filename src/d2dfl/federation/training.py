@@ -15,6 +15,7 @@ from torch import Tensor
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.batches import Batches, plan_of
+from d2dfl.federation.exam import Exam
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.local import Executor
 from d2dfl.federation.mixing import Mixing
@@ -31,7 +32,7 @@ class Run:
     seed: int
     state: State
     batches: Batches
-    test: tuple[Tensor, Tensor]
+    exam: Exam
     first: int  # its devices are the rows from here on
     offset: int  # its pooled set begins here
     here: NDArray[np.bool_]  # [device] present in this round
@@ -115,11 +116,10 @@ class Training:
     def _evaluate(self, run: Run) -> None:
         """Test the model of all, or the models of each where they differ (R33)."""
         curves, done = run.state.curves, run.state.round
-        models = run.state.params[:1] if self.scheme.shared else run.state.params
-        losses, scores = (values.double().cpu() for values in self.executor.evaluate(models, *run.test))
-        if not bool(torch.isfinite(losses).all()):
-            device = int(torch.argmin(torch.isfinite(losses).int()))
-            whose = "the shared model" if self.scheme.shared else f"device {device}"
+        losses, scores = run.exam.results(self.executor, run.state.params)
+        fine = np.isfinite(losses) & np.isfinite(scores)
+        if not fine.all():
+            whose = "the shared model" if self.scheme.shared else f"device {run.exam.devices[np.argmin(fine)]}"
             raise UserError(
                 f"the test loss of {whose} is no longer a number in round {done}: "
                 f"give a learning rate below {self.settings.learning_rate:g}"
@@ -127,6 +127,6 @@ class Training:
         curves.rounds.append(done)
         curves.minibatches.append(done * self.scheme.round_steps(self.settings))
         curves.scores.append(float(scores.mean()))
-        curves.spreads.append(float(scores.std(correction=0)))
+        curves.spreads.append(float(scores.std()))
         curves.losses.append(float(losses.mean()))
         curves.device_scores.append(scores.tolist())
