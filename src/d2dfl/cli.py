@@ -15,7 +15,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from d2dfl import summary
-from d2dfl.cli_learn import DatasetName, Rounds, SchemeName, compare_and_print, data_app, learning_config
+from d2dfl.cli_learn import (
+    DatasetName,
+    ParadigmName,
+    Rounds,
+    SchemeName,
+    compare_and_print,
+    data_app,
+    learning_config,
+)
 from d2dfl.cli_output import (
     as_dict,
     as_json,
@@ -81,6 +89,8 @@ def discover_command(
     trust: TrustRule = None,
     seed: Seed = 0,
     network: NetworkFile = None,
+    dataset: DatasetName = None,
+    paradigm: ParadigmName = "supervised",
     method: Annotated[
         str | None,
         typer.Option(help=f"One of {', '.join(METHODS)}.  [default: by preset]", show_default=False),
@@ -102,11 +112,17 @@ def discover_command(
     graphml: Annotated[Path | None, typer.Option(help="Write the graph as GraphML.", show_default=False)] = None,
     out: Out = None,
 ) -> None:
-    """Find the D2D graph of a network: who should receive datapoints from whom."""
-    config = _config(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network)
+    """Find the D2D graph of a network: who should receive datapoints from whom.
+
+    The network is generated, or read (--network), or laid around the data of a set (--dataset, --paradigm).
+    """
+    config = _config(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network, paradigm)
     chosen = method_named(method or config.discovery.method)
     check_picture(picture)
-    net = _network(network, config, seed)
+    if dataset is None and config.partition.paradigm == "supervised":
+        net = _network(network, config, seed)
+    else:
+        net = _network_of_data(network, learning_config(config, dataset, None, None), seed)
     result = _run(net, config, seed, chosen.name)
     others = []
     if reference and chosen.name not in ("optimum", "none") and net.candidates.size <= REFERENCE_LIMIT:
@@ -187,6 +203,7 @@ def run_command(
         str | None, typer.Option(help="How the graph is found.  [default: by preset]", show_default=False)
     ] = None,
     dataset: DatasetName = None,
+    paradigm: ParadigmName = "supervised",
     scheme: SchemeName = None,
     rounds: Rounds = None,
     devices: Devices = None,
@@ -200,7 +217,7 @@ def run_command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")] = False,
 ) -> None:
     """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
-    config = _config(preset_name, config_file, settings, devices, None, None, trust, edges, None)
+    config = _config(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
     chosen = method_named(method or config.discovery.method).name
     compare_and_print(config, chosen, [seed], out, resume, console)
@@ -213,6 +230,7 @@ def compare_command(
     ] = "all",
     seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1)] = 3,
     dataset: DatasetName = None,
+    paradigm: ParadigmName = "supervised",
     scheme: SchemeName = None,
     rounds: Rounds = None,
     devices: Devices = None,
@@ -225,7 +243,7 @@ def compare_command(
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")] = False,
 ) -> None:
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
-    config = _config(preset_name, config_file, settings, devices, None, None, trust, edges, None)
+    config = _config(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
     compare_and_print(config, methods, list(range(seeds)), out, resume, console)
 
@@ -285,9 +303,10 @@ def _config(
     trust: str | None,
     edges: int | None,
     network: Path | None,
+    paradigm: str = "supervised",
 ) -> Config:
-    """Preset, then file, then --set, then named options: the later wins."""
-    config = preset(name)
+    """Preset and paradigm, then file, then --set, then named options: the later wins."""
+    config = preset(name, paradigm)
     if file is not None:
         try:
             config = config.with_toml(file.read_text(encoding="utf-8"))
@@ -306,6 +325,15 @@ def _config(
 
 def _network(file: Path | None, config: Config, seed: int) -> Network:
     return Network.generate(config, seed) if file is None else load_network(file, config.channel)
+
+
+def _network_of_data(file: Path | None, config: Config, seed: int) -> Network:
+    """The network around a dataset's datapoints; imports PyTorch, which takes seconds."""
+    from d2dfl.simulate import data_set, setting_of
+
+    if file is not None:
+        raise UserError("--network reads a network and --dataset or --paradigm makes one: give only one of them")
+    return setting_of(config, seed, data_set(config, seed=0)).told
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from d2dfl.config import Config
+from d2dfl.config import PARADIGMS, Config
 
 DatasetName = Annotated[
     str | None,
@@ -23,6 +23,10 @@ SchemeName = Annotated[
         help="fedavg, fedprox, fedsgd, decentralised or semi-decentralised.  [default: fedavg]",
         show_default=False,
     ),
+]
+ParadigmName = Annotated[
+    str,
+    typer.Option("--paradigm", help=f"What is known about the data: {', '.join(PARADIGMS)}."),
 ]
 Rounds = Annotated[int | None, typer.Option(help="Rounds of training.  [default: 20]", show_default=False)]
 
@@ -66,6 +70,8 @@ def compare_and_print(
         f"{config.federation.rounds} rounds, {len(seeds)} seeds{'; ' + setting.dataset.note if setting.dataset.note else ''}",
         highlight=False,
     )
+    for name, value in setting.parted.measures.items():
+        console.print(f"{name}: {value:.3f} (seed {setting.seed}, mean over devices)", highlight=False)
     table = Table(*COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"

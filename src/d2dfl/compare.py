@@ -15,10 +15,10 @@ from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.discovery.diversity import distances_to
 from d2dfl.exchange import held_counts
-from d2dfl.federation import Curves, State, default_model, model_named, start, train_many
+from d2dfl.federation import Curves, State, model_named, start, train_many
 from d2dfl.federation.models import Factory
 from d2dfl.record import RunFolder
-from d2dfl.simulate import IID, Prepared, data_set, energy, prepare, setting_of
+from d2dfl.simulate import IID, Prepared, data_set, energy, paradigm_of, prepare, setting_of
 
 Progress = Callable[[str, float], None]
 
@@ -63,7 +63,7 @@ class Comparison:
 def factory_of(config: Config, dataset: Dataset) -> Factory:
     """The model of the configuration; auto: one that suits the inputs."""
     name = config.federation.model
-    return model_named(default_model(dataset.shape) if name == "auto" else name)
+    return model_named(paradigm_of(config).model(dataset.shape) if name == "auto" else name)
 
 
 def compare(
@@ -135,6 +135,9 @@ def _measured(
 
 
 def _distance(item: Prepared) -> float:
-    """Mean total variation between what devices hold now and the population."""
-    counts = held_counts(item.data.members, item.setting.partition_of, item.setting.network.partitions)
-    return float(distances_to(counts, item.setting.network.population, "total-variation").mean())
+    """Mean total variation between the classes (or ranges of the target) that devices hold now and the population's."""
+    truth = item.setting.truth
+    counts, before = (
+        held_counts(held, truth, int(truth.max()) + 1) for held in (item.data.members, item.setting.holdings)
+    )
+    return float(distances_to(counts, before.sum(axis=0), "total-variation").mean())

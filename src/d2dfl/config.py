@@ -193,9 +193,11 @@ class PartitionConfig(Section):
     pca: Literal["dispca", "projectors", "scatter"] = option(
         "dispca", "R34: devices send scaled components, projectors, or (tests' oracle) whole scatter matrices"
     )
-    labelled: float = option(0.15, "semi: share of a device's datapoints with a label, at least one per label", low=0)
+    labelled: float = option(
+        0.15, "semi: share of a device's datapoints with a label, at least one per label", low=0, high=1
+    )
     labeller: str = option("propagation", "semi: how the rest gets labels: propagation, nearest or mlp")
-    neighbours: int = option(7, "semi, propagation: nearest neighbours of the kernel", low=1)
+    neighbours: int = option(3, "semi, propagation: nearest neighbours of the kernel (R35)", low=1)
     clusters: int = option(7, "unsupervised: K-means clusters a device (L)", low=1)
     clustering: Literal["own", "shared"] = option(
         "own", "unsupervised: clusters of each device's own (Algorithm 2), or common to all devices (Algorithm 1)"
@@ -389,10 +391,38 @@ _PAPER: Mapping[str, Any] = types.MappingProxyType(
 )
 
 
-def preset(name: str) -> Config:
-    """The configuration of a preset: `best` (ours, the default) or `paper` (the most literal set that works)."""
-    if name == "best":
-        return Config()
+# What a paradigm changes in every preset (R29, Appendix C), and in the paper's.
+_PARADIGMS: Mapping[str, Mapping[str, Any]] = types.MappingProxyType(
+    {
+        "supervised": {},
+        "semi": {},
+        "unsupervised": {
+            "network.devices": 10,
+            "federation.optimiser": "adam",
+            "federation.learning_rate": 1e-3,
+        },
+        "regression": {"data.dataset": "diabetes", "network.devices": 10},
+    }
+)
+_PAPER_PARADIGMS: Mapping[str, Mapping[str, Any]] = types.MappingProxyType(
+    {
+        "semi": {"partition.neighbours": 7},  # R35
+        "unsupervised": {"discovery.edges": 2, "partition.clustering": "own"},  # Remark 2, Algorithm 2
+    }
+)
+PARADIGMS = tuple(_PARADIGMS)
+
+
+def preset(name: str, paradigm: str = "supervised") -> Config:
+    """The configuration of a preset: `best` (ours, the default) or `paper` (the most literal set that works).
+
+    A paradigm brings its own defaults: encoders train with Adam on 10 devices, a regression needs a set with numbers.
+    """
+    if name not in PRESETS:
+        raise UserError(f"there is no preset {name!r}: the presets are {', '.join(PRESETS)}")
+    if paradigm not in _PARADIGMS:
+        raise UserError(f"there is no paradigm {paradigm!r}: the paradigms are {', '.join(_PARADIGMS)}")
+    changes = {"partition.paradigm": paradigm, **_PARADIGMS[paradigm]}
     if name == "paper":
-        return Config().with_(**_PAPER)
-    raise UserError(f"there is no preset {name!r}: the presets are {', '.join(PRESETS)}")
+        changes |= {**_PAPER, **_PAPER_PARADIGMS.get(paradigm, {})}
+    return Config().with_(**changes)

@@ -1,13 +1,13 @@
 """All devices in one process: discover a graph, move the datapoints, train.
 
-1. data       load the set, allocate it to the devices
+1. data       load the set, allocate it to the devices, partition it as the paradigm does
 2. network    links, trust, thresholds around what the devices hold
 3. discovery  find the graph
 4. exchange   move whole datapoints over lossy links
 5. training   federated learning on what everybody holds now
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,15 @@ from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.data.allocate import allocate, largest
 from d2dfl.data.datasets import load
+from d2dfl.discovery.evaluate import evaluate, graph_of
 from d2dfl.errors import UserError
 from d2dfl.exchange import Exchanged, exchange, held_counts
 from d2dfl.federation import Curves, Federated
 from d2dfl.methods import METHODS, Discovery, discover, method_named
 from d2dfl.network import Network
 from d2dfl.network.energy import Ledger, ledger, link_distances_m
+from d2dfl.paradigms import PARADIGMS, Paradigm, Parted
+from d2dfl.privacy import noised_counts
 from d2dfl.rng import stream
 
 IID = "iid"  # not a method: the same data shuffled over the devices, the yardstick of every method
@@ -34,8 +37,10 @@ class Setting:
     seed: int
     dataset: Dataset
     holdings: tuple[NDArray[np.int64], ...]  # per device, datapoint numbers
-    partition_of: NDArray[np.int64]  # [datapoint]
+    parted: Parted
     network: Network
+    told: Network  # the network as its devices tell of it; another one only where messages are noised
+    truth: NDArray[np.int64]  # [datapoint] class or range of the target, for measurements only
 
 
 @dataclass(frozen=True)
@@ -49,16 +54,41 @@ class Prepared:
     data: Federated
 
 
+def paradigm_of(config: Config) -> Paradigm:
+    """The paradigm of the configuration."""
+    return PARADIGMS[config.partition.paradigm]
+
+
 def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
     """Steps 1 and 2."""
-    if not dataset.classes:
-        raise UserError(f"{dataset.name} has no classes: give a classification set, such as digits")
-    partition_of = dataset.train_targets.astype(np.int64)
+    paradigm = paradigm_of(config)
+    paradigm.check(dataset)
+    truth = paradigm.skew(config, dataset)
     rule, devices = config.data.allocation, config.network.devices
-    samples = config.data.samples or min(largest(partition_of, devices, rule), config.network.samples_per_device)
-    holdings = tuple(allocate(partition_of, devices, rule, samples=samples, seed=seed))
-    counts = held_counts(holdings, partition_of, dataset.classes)
-    return Setting(seed, dataset, holdings, partition_of, Network.around(counts, config, seed))
+    samples = config.data.samples or min(largest(truth, devices, rule), config.network.samples_per_device)
+    holdings = tuple(allocate(truth, devices, rule, samples=samples, seed=seed))
+    parted = paradigm.part(config, dataset, holdings, seed)
+    counts = held_counts(holdings, parted.partition_of, parted.partitions)
+    network = _with_clusters(Network.around(counts, config, seed), parted, config)
+    told = network
+    if config.privacy.epsilon > 0:
+        heard = noised_counts(counts, config.privacy, seed) if parted.clusters is None else parted.clusters.counts
+        told = _with_clusters(Network.around(heard.astype(np.float64), config, seed), parted, config)
+    return Setting(seed, dataset, holdings, parted, network, told, truth)
+
+
+def _with_clusters(network: Network, parted: Parted, config: Config) -> Network:
+    """Where partitions are data clusters: their shapes, what a device asks for and what it keeps (R24)."""
+    if parted.clusters is None:
+        return network
+    settings = config.partition
+    return replace(
+        network,
+        threshold=settings.keep * network.counts,
+        centroids=parted.clusters.centroids,
+        covariances=parted.clusters.covariances,
+        request=settings.request * network.counts.sum(axis=1),
+    )
 
 
 def prepare(config: Config, setting: Setting, method: str) -> Prepared:
@@ -67,13 +97,12 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         pool = np.concatenate(setting.holdings)
         order = stream(setting.seed, "iid-shuffle").permutation(len(pool))
         sizes = np.cumsum([len(held) for held in setting.holdings])[:-1]
-        shuffled = tuple(np.split(pool[order], sizes))
-        return Prepared(IID, setting, None, None, Federated.of(setting.dataset, shuffled))
-    found = discover(setting.network, config, seed=setting.seed, method=method_named(method).name)
+        return Prepared(IID, setting, None, None, _learning(config, setting, tuple(np.split(pool[order], sizes))))
+    found = _settled(discover(setting.told, config, seed=setting.seed, method=method_named(method).name), setting)
     moved = exchange(
         found.graph,
         setting.holdings,
-        setting.partition_of,
+        setting.parted.partition_of,
         found.network.threshold,
         seed=setting.seed,
         keep=config.exchange.keep,
@@ -84,7 +113,22 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         raise UserError(
             f"the exchange left device {empty[0]} without data: raise network.threshold, or set exchange.keep=acknowledged"
         )
-    return Prepared(method, setting, found, moved, Federated.of(setting.dataset, moved.holdings))
+    return Prepared(method, setting, found, moved, _learning(config, setting, moved.holdings))
+
+
+def _settled(found: Discovery, setting: Setting) -> Discovery:
+    """Links chosen from noised messages, settled and measured with what the devices truly hold."""
+    if setting.told is setting.network:
+        return found
+    config, slots = found.config, found.graph.slots
+    network = replace(setting.network, drop=found.network.drop)
+    graph = graph_of(network, slots, config.reward.threshold_rule == "over-ask")
+    return replace(found, network=network, graph=graph, evaluation=evaluate(network, graph, config.reward))
+
+
+def _learning(config: Config, setting: Setting, holdings: tuple[NDArray[np.int64], ...]) -> Federated:
+    """What the devices train on."""
+    return Federated.of(setting.dataset, holdings, targets=setting.parted.labels, loss=paradigm_of(config).loss)
 
 
 def data_set(config: Config, seed: int) -> Dataset:
@@ -114,6 +158,7 @@ def energy(prepared: Prepared, curves: Curves, parameters: int) -> Ledger:
         sum(curves.from_server),
         sum(curves.between),
         32.0 * parameters,
+        prepared.setting.parted.bits(32),
     )
 
 

@@ -47,6 +47,16 @@ def read_digits() -> Raw:
     return Raw(pixels.reshape(-1, 1, 8, 8), labels.astype(np.int64), scale=(0, 16))
 
 
+def read_diabetes() -> Raw:
+    """Disease progression of 442 patients, which ships with scikit-learn."""
+    from sklearn.datasets import load_diabetes
+
+    measurements, progression = load_diabetes(return_X_y=True)
+    return Raw(measurements.astype(np.float32), (progression / 100.0).astype(np.float32))
+
+
+SHIPPED: Mapping[str, Callable[[], Raw]] = MappingProxyType({"digits": read_digits, "diabetes": read_diabetes})
+
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
 # The md5 of what is inside: Debian's package holds the same bytes, compressed anew.
 _FASHION_FILES = {
@@ -76,6 +86,17 @@ _ENTRIES = (
         counts=(1797, 0),
         home="https://scikit-learn.org/stable/datasets/toy_dataset.html",
         licence="BSD-3-Clause (scikit-learn), CC BY 4.0 (UCI)",
+    ),
+    Entry(
+        name="diabetes",
+        title="Disease progression of 442 patients, from scikit-learn",
+        kind="table",
+        shape=(10,),
+        class_names=(),
+        counts=(442, 0),
+        home="https://scikit-learn.org/stable/datasets/toy_dataset.html",
+        licence="public (Efron, Hastie, Johnstone and Tibshirani 2004)",
+        note="targets in hundreds",
     ),
     Entry(
         name="radio",

@@ -39,7 +39,7 @@ def link_distances_m(network: Network) -> NDArray[np.float64]:
 class Ledger:
     """Joules of all devices together, by purpose."""
 
-    discovery_j: float
+    discovery_j: float  # partitions included
     datapoints_j: float
     models_j: float
 
@@ -57,10 +57,11 @@ def ledger(
     downloads: int,
     between: int,
     model_bits: float,
+    partition_bits: tuple[float, float] = (0.0, 0.0),
 ) -> Ledger:
     """Charge messages, datapoints and models.
 
-    Messages travel the mean link; `sent` lists (datapoints, metres) per link; models go up to and come down from the
+    Messages travel the mean link; `partition_bits` go up to the server and come down to every device; `sent` lists (datapoints, metres) per link; models go up to and come down from the
     server, or `between` devices over the mean link.
     """
     distances = link_distances_m(network)
@@ -69,4 +70,6 @@ def ledger(
     hop = float(send_j(1.0, mean_m)) + float(receive_j(1.0))
     datapoints = sum(number * datapoint_bits * float(send_j(1.0, metres) + receive_j(1.0)) for number, metres in sent)
     server = uploads * float(send_j(model_bits, SERVER_FACTOR * mean_m)) + downloads * float(receive_j(model_bits))
-    return Ledger(message_bits * hop, float(datapoints), server + between * model_bits * hop)
+    up, down = partition_bits
+    partition = float(send_j(up, SERVER_FACTOR * mean_m)) + float(receive_j(down * network.devices))
+    return Ledger(message_bits * hop + partition, float(datapoints), server + between * model_bits * hop)
