@@ -129,8 +129,8 @@ class QlearningConfig(Section):
 class MarginalConfig(Section):
     """Our learner (R6)."""
 
-    messages: int = option(500, "message budget per device, everything counted", low=1)
-    cycle: int = option(300, "messages per device and cooling cycle; the best cycle's graph is kept", low=1)
+    messages: int = option(500, "message budget per device and link it may have, everything counted", low=1)
+    cycle: int = option(300, "messages per device, link and cooling cycle; the best cycle's graph is kept", low=1)
     temperature: float = option(
         1.0, "at the start of a cycle, in mean gains a device could have alone per ln(choices)", low=0
     )
@@ -163,8 +163,10 @@ class OptimumConfig(Section):
     """The reference optimum."""
 
     starts: int = option(16, "starts of the local search", low=1)
-    sweeps: int = option(1000, "annealing sweeps per start", low=1)
-    messages: int = option(5000, "message budget per device of our learner's long run, which is one more start", low=1)
+    sweeps: int = option(1000, "annealing sweeps per start, fewer where a sweep costs more", low=1)
+    messages: int = option(
+        5000, "message budget per device and link of our learner's long run, which is one more start", low=1
+    )
     nodes: int = option(2_000_000, "nodes that branch and bound may visit on networks of up to 12 devices", low=1)
 
 
@@ -189,7 +191,7 @@ class PartitionConfig(Section):
     paradigm: Literal["supervised", "semi", "unsupervised", "regression"] = option(
         "supervised", "all labels known, some known, none known, or a number to predict"
     )
-    components: int = option(8, "semi, unsupervised: principal components shared and projected on (d)", low=1)
+    components: int = option(16, "semi, unsupervised: principal components shared and projected on (d)", low=1)
     pca: Literal["dispca", "projectors", "scatter"] = option(
         "dispca", "R34: devices send scaled components, projectors, or (tests' oracle) whole scatter matrices"
     )
@@ -198,9 +200,9 @@ class PartitionConfig(Section):
     )
     labeller: str = option("propagation", "semi: how the rest gets labels: propagation, nearest or mlp")
     neighbours: int = option(3, "semi, propagation: nearest neighbours of the kernel (R35)", low=1)
-    clusters: int = option(7, "unsupervised: K-means clusters a device (L)", low=1)
+    clusters: int = option(20, "unsupervised: K-means clusters a device (L)", low=1)
     clustering: Literal["own", "shared"] = option(
-        "own", "unsupervised: clusters of each device's own (Algorithm 2), or common to all devices (Algorithm 1)"
+        "shared", "unsupervised: clusters of each device's own (Algorithm 2), or common to all devices (Algorithm 1)"
     )
     request: float = option(0.1, "unsupervised: datapoints asked for over a link, as a share of one's own (R24)", low=0)
     keep: float = option(0.5, "unsupervised: share of each cluster that a device never gives away (R24)", low=0, high=1)
@@ -407,7 +409,12 @@ _PARADIGMS: Mapping[str, Mapping[str, Any]] = types.MappingProxyType(
 _PAPER_PARADIGMS: Mapping[str, Mapping[str, Any]] = types.MappingProxyType(
     {
         "semi": {"partition.neighbours": 7},  # R35
-        "unsupervised": {"discovery.edges": 2, "partition.clustering": "own"},  # Remark 2, Algorithm 2
+        "unsupervised": {  # Remark 2, Algorithm 2, Fig. 8
+            "discovery.edges": 2,
+            "partition.clustering": "own",
+            "partition.clusters": 7,
+            "partition.components": 8,
+        },
     }
 )
 PARADIGMS = tuple(_PARADIGMS)

@@ -119,14 +119,17 @@ def _unsupervised(config: Config, dataset: Dataset, holdings: Sequence[Indices],
     """Partitions are K-means clusters of the projections, own or common to all."""
     settings = config.partition
     projections, subspace = projections_of(config, dataset, holdings, seed)
-    if settings.clustering == "shared":
-        found = shared_clusters(projections, holdings, len(dataset.train_inputs), settings.clusters, seed)
-        return Parted(found.assignment, settings.clusters, None, None, (*subspace.messages, *found.messages))
-    found = own_clusters(projections, holdings, len(dataset.train_inputs), settings.clusters, seed)
-    if config.privacy.epsilon > 0:
+    number, datapoints = settings.clusters, len(dataset.train_inputs)
+
+    def disguise(found: Clusters) -> Clusters:
         bound = math.sqrt(float(np.prod(dataset.shape)))
-        found = noised_clusters(found, config.privacy, seed, bound)
-    return Parted(found.assignment, settings.clusters, None, found, subspace.messages)
+        return noised_clusters(found, config.privacy, seed, bound) if config.privacy.epsilon > 0 else found
+
+    if settings.clustering == "shared":
+        found = shared_clusters(projections, holdings, datapoints, number, seed, disguise)
+        return Parted(found.assignment, number, None, None, (*subspace.messages, *found.messages))
+    found = disguise(own_clusters(projections, holdings, datapoints, number, seed))
+    return Parted(found.assignment, number, None, found, subspace.messages)
 
 
 def _target_ranges(config: Config, dataset: Dataset) -> Indices:

@@ -3,8 +3,9 @@
 Noise is added once, at the source: to a device's counts, to the sums behind its principal components, to the moments of
 its data clusters. All later messages are computed from noised numbers and reveal nothing more (post-processing).
 Another datapoint in place of any one at a device (how many it has is no secret) then changes the odds of anything the
-others could see by at most a factor exp(epsilon), but for a probability delta. Each kind of message is one mechanism with (epsilon, delta); a paradigm that
-uses two of them (components and counts; components and clusters) costs twice as much.
+others could see by at most a factor exp(epsilon), but for a probability delta. Each kind of message is one mechanism with (epsilon, delta), and costs add
+up: counts alone (supervised, regression), components and counts (semi), components and clusters (unsupervised, own
+clusters), components, clusters and counts (unsupervised, shared clusters).
 
 Two limits, plainly. K-means itself is not noised: for data clusters the guarantee holds for given memberships of the
 other datapoints. And noise protects discovery, not the exchange: whoever receives datapoints sees them.

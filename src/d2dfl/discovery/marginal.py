@@ -407,12 +407,13 @@ def find(task: Task) -> Found:
     free = free_choice(board, task.config.discovery.no_link)
     devices = task.network.devices
     keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
-    mind = introduce(board, terms, config.messages)
+    budget = config.messages * task.edges  # a device with several links has as many to negotiate
+    mind = introduce(board, terms, budget)
     play = start(board, terms, task.edges)
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     choices = 1.0 + float(mind.known.sum(axis=1).mean())
     hot = config.temperature * float(temperature_unit(board, terms, play, mind)) / max(np.log(choices), 1.0)
-    limit = float(config.messages) * devices
+    limit = float(budget) * devices
     cycles = max(1, round(config.messages / config.cycle))
     best, best_total = play.slots.copy(), -np.inf
     for cycle in range(cycles):
@@ -446,7 +447,7 @@ def _cycle(
     """One cycle, interrupted now and then to show progress."""
     mind.quiet[0] = 0
     device, devices = 0, task.network.devices
-    limit = float(task.config.marginal.messages) * devices
+    limit = float(task.config.marginal.messages * task.edges) * devices
     stride = max((end - begin) / 20, 1.0)
     while mind.messages[0] < end and mind.quiet[0] < devices:
         stop = min(float(mind.messages[0]) + stride, end)

@@ -171,8 +171,10 @@ def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], f
     quiet = replace(task, progress=silent)
     long = replace(quiet, config=task.config.with_(marginal__messages=config.messages))
     starts = [greedy.find(quiet).slots, marginal.find(long).slots]
-    # One sweep proposes one slot per link, so with more candidates it takes more sweeps to see as many of them.
-    sweeps = round(config.sweeps * max(1.0, board.candidates.shape[1] / 24))
+    # One sweep proposes one slot per link, so with more candidates it takes more sweeps to see as many of them. With
+    # several links a sweep is longer, and data clusters make each proposal about ten times as dear.
+    effort = max(1.0, board.candidates.shape[1] / 24) / task.edges / (10.0 if terms.clustered else 1.0)
+    sweeps = max(1, round(config.sweeps * effort))
     keys = device_keys(task.seed, "optimum", task.stage, devices=config.starts)
     best_value = -np.inf
     for number in range(len(starts) + config.starts):

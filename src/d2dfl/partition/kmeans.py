@@ -7,7 +7,7 @@ centroid of a cluster of one is that datapoint's projection.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,13 +51,20 @@ def own_clusters(
 
 
 def shared_clusters(
-    projections: Sequence[Array], holdings: Sequence[Indices], datapoints: int, clusters: int, seed: int
+    projections: Sequence[Array],
+    holdings: Sequence[Indices],
+    datapoints: int,
+    clusters: int,
+    seed: int,
+    disguise: Callable[[Clusters], Clusters] | None = None,
 ) -> Clusters:
     """Clusters common to all devices: K-means of all devices' own centroids, weighted by their counts.
 
-    A device may have none of some cluster: count 0, the common centroid, covariance 0.
+    `disguise` is what devices make of their own clusters before they send them, such as noise. A device may have none
+    of some cluster: count 0, the common centroid, covariance 0.
     """
     own = own_clusters(projections, holdings, datapoints, clusters, seed)
+    own = own if disguise is None else disguise(own)
     sent = [
         message(device, SERVER, "centroids and counts", own.centroids[device], own.counts[device].astype(np.float64))
         for device in range(len(projections))
