@@ -92,7 +92,7 @@ def weighted(weights: tuple[float, float]) -> dict[str, Any]:
 def measures(item: Prepared) -> dict[str, float]:
     """What is known about who holds what before training starts."""
     network = item.setting.network
-    counts = held_counts(item.data.members, item.setting.partition_of, network.partitions)
+    counts = held_counts(item.data.members, item.setting.truth, network.partitions)
     population, held = network.population, counts.sum(axis=1)
     return {
         **{metric: -float(distances_to(counts, population, metric).mean()) for metric in METRICS},

@@ -178,3 +178,20 @@ def test_our_learner_comes_close_to_the_optimum() -> None:
         mine, best = (discover(network, config, seed=0, method=name).evaluation for name in ("marginal", "optimum"))
         shares.append((mine.objective - mine.no_exchange) / (best.objective - best.no_exchange))
     assert min(shares) > 0.9
+
+
+@pytest.mark.parametrize("method", ["marginal", "qlearning", "greedy", "closest"])
+@pytest.mark.parametrize("edges", [1, 2])
+def test_a_partition_of_a_device_may_be_chosen(method: str, edges: int) -> None:
+    config = Config().with_(discovery__action="partition", discovery__edges=edges, qlearning__steps=100)
+    network = clustered(seed=4)
+    found = discover(network, config, seed=0, method=method)
+    receiver, edge = found.graph.links
+    assert len(receiver) > 0
+    assert (found.graph.slots < network.slots).all()
+    assert (
+        network.candidates[receiver, found.graph.slots[receiver, edge]] == found.graph.transmitter[receiver, edge]
+    ).all()
+    if method != "closest":  # a rule chooses devices
+        assert ((found.graph.allocated[receiver, edge] > 0).sum(axis=1) == 1).all()
+    assert (found.graph.given() <= network.surplus + 1e-6).all()

@@ -98,6 +98,9 @@ class DiscoveryConfig(Section):
     method: str = option("marginal", "how the graph is found; `d2dfl methods` lists them")
     edges: int = option(5, "incoming links a device may have (E)", low=1, high=64)
     edge_mode: Literal["joint", "sequence"] = option("joint", "R16: all E at once, or the paper's greedy sequence")
+    action: Literal["device", "partition"] = option(
+        "device", "R17: learners choose a device, or one partition of a device (L times as many choices)"
+    )
     no_link: bool = option(True, "R12: a device may choose no link")
     count_bits: int = option(16, "bits charged for a count in a message", low=1)
     real_bits: int = option(32, "bits charged for a real number in a message", low=1)

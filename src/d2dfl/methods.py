@@ -28,6 +28,7 @@ class Method:
     find: Callable[[Task], Found]
     joint: bool  # can choose several links per device at once
     summary: str
+    learns: bool = True  # chooses by rewards; rules look at links alone
 
 
 def _gcn(task: Task) -> Found:
@@ -53,17 +54,18 @@ METHODS: dict[str, Method] = {
             False,
             "the paper's learner: softmax over mean rewards",
         ),
-        Method("closest", "Closest", rules.closest, False, "the most reliable link"),
+        Method("closest", "Closest", rules.closest, False, "the most reliable link", learns=False),
         Method(
             "most-trusted",
             "Most trusted",
             rules.most_trusted,
             False,
             "the transmitter that trusts with most partitions",
+            learns=False,
         ),
-        Method("uniform", "Uniform", rules.uniform, False, "a random candidate"),
-        Method("none", "No exchange", rules.none, False, "no link at all"),
-        Method("gcn", "GCN", _gcn, False, "a graph network at a server (needs the extra gcn)"),
+        Method("uniform", "Uniform", rules.uniform, False, "a random candidate", learns=False),
+        Method("none", "No exchange", rules.none, False, "no link at all", learns=False),
+        Method("gcn", "GCN", _gcn, False, "a graph network at a server (needs the extra gcn)", learns=False),
         Method("bandit", "Bandit", bandit.find, False, "UCB1 or EXP3 per device on the paper's reward"),
         Method("greedy", "Greedy (central)", greedy.find, True, "a server adds the best link until none gains"),
         Method(
@@ -150,9 +152,12 @@ def discover(
     if config.channel.dynamic:
         network = dynamic.at_exchange(network, config.channel, seed)
     began = time.perf_counter()
-    task = Task(network, config, seed, progress=progress)
+    split = chosen.learns and config.discovery.action == "partition"
+    task = Task(by_partition(network) if split else network, config, seed, progress=progress)
     at_once = chosen.joint and config.discovery.edge_mode == "joint"
     graph, founds = _together(chosen, task) if at_once else _in_sequence(chosen, task)
+    if split:
+        graph = replace(graph, slots=np.where(graph.slots >= 0, graph.slots // network.partitions, -1).astype(np.int32))
     links = len(graph.edges)
     bits = links * network.partitions * (1 + 2 * config.discovery.count_bits)
     return Discovery(
@@ -168,6 +173,19 @@ def discover(
         seconds=time.perf_counter() - began,
         upper_bound=founds[0].upper_bound if len(founds) == 1 else None,
         proven=len(founds) == 1 and founds[0].proven,
+    )
+
+
+def by_partition(network: Network) -> Network:
+    """R17: the same network with a slot for each partition of each candidate, over which only that partition moves."""
+    number = network.partitions
+    only = np.tile(np.eye(number, dtype=bool), (network.slots, 1))
+    return replace(
+        network,
+        candidates=np.repeat(network.candidates, number, axis=1),
+        drop=np.repeat(network.drop, number, axis=1),
+        trust=np.repeat(network.trust, number, axis=1) & only,
+        rss=None if network.rss is None else np.repeat(network.rss, number, axis=1),
     )
 
 
