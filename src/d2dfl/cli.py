@@ -1,6 +1,7 @@
 """The command line: a thin shell over the package. Bad input ends with one sentence and exit code 2."""
 
 import dataclasses
+import importlib.util
 import json
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from d2dfl.cli_learn import (
     compare_and_print,
     data_app,
     learning_config,
+    rerun_and_print,
 )
 from d2dfl.cli_output import (
     as_dict,
@@ -46,6 +48,21 @@ REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks fo
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.add_typer(data_app, name="data")
+
+
+@app.callback()
+def prepare_plugins(
+    plugin: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--plugin", help="Python file that registers datasets, models, schemes or methods.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Who should receive datapoints from whom, before federated learning starts."""
+    for path in plugin or []:
+        _load_plugin(path)
+
 
 Devices = Annotated[int | None, typer.Option(help="Number of devices.  [default: 25]", show_default=False)]
 Partitions = Annotated[
@@ -215,8 +232,17 @@ def run_command(
     config_file: ConfigFile = None,
     out: Annotated[Path, typer.Option("--out", help="Run folder.")] = Path("runs/run"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")] = False,
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="Run again what this folder holds; its settings, methods and seeds.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
+    if again is not None:
+        rerun_and_print(again, out, resume, console)
+        return
     config = _config(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
     chosen = method_named(method or config.discovery.method).name
@@ -334,6 +360,19 @@ def _network_of_data(file: Path | None, config: Config, seed: int) -> Network:
     if file is not None:
         raise UserError("--network reads a network and --dataset or --paradigm makes one: give only one of them")
     return setting_of(config, seed, data_set(config, seed=0)).told
+
+
+def _load_plugin(path: Path) -> None:
+    """Run a file of the user's own; what it registers is there for the command."""
+    spec = importlib.util.spec_from_file_location(path.stem, path) if path.suffix == ".py" else None
+    if spec is None or spec.loader is None or not path.is_file():
+        raise UserError(f"cannot load {str(path)!r}: give a Python file")
+    try:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except UserError:
+        raise
+    except Exception as error:  # whatever a user's file does
+        raise UserError(f"{path} fails with {type(error).__name__}: {error}") from error
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from d2dfl.config import PARADIGMS, Config
+from d2dfl.errors import UserError
 
 DatasetName = Annotated[
     str | None,
@@ -84,6 +85,19 @@ def compare_and_print(
         highlight=False,
     )
     console.print(f"results: {out}", highlight=False, soft_wrap=True)
+
+
+def rerun_and_print(folder: Path, out: Path, resume: bool, console: Console) -> None:
+    """Run what a run folder holds once more, into another folder."""
+    from d2dfl.record import RunFolder
+    from d2dfl.simulate import IID
+
+    if out.resolve() == folder.resolve() and not resume:
+        raise UserError(f"--from and --out are the same folder, {folder}: give another --out")
+    config, plan = RunFolder.plan_of(folder)
+    methods = [name for name in plan.get("methods", []) if name != IID]
+    seeds = plan.get("seeds", [])
+    compare_and_print(config, ",".join(methods), [int(seed) for seed in seeds], out, resume, console)
 
 
 @data_app.command("list")

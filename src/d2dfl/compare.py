@@ -5,22 +5,24 @@ devices. A method's share is (its accuracy - none) / (iid - none).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.discovery.diversity import distances_to
 from d2dfl.exchange import held_counts
-from d2dfl.federation import Curves, State, model_named, start, train_many
+from d2dfl.federation import Curves, State, embeddings, model_named, start, train_many
 from d2dfl.federation.models import Factory
 from d2dfl.record import RunFolder
 from d2dfl.simulate import IID, Prepared, data_set, energy, paradigm_of, prepare, setting_of
 
 Progress = Callable[[str, float], None]
+SHOWN = 600  # test inputs whose embeddings are kept for a picture
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Comparison:
     rows: tuple[Row, ...]
     cells: tuple[tuple[str, int, Curves], ...]  # (method, seed, curves)
     prepared: tuple[Prepared, ...]
+    embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -90,7 +93,20 @@ def compare(
     )
     result = _measured(config, prepared, curves, states, names)
     record.finish(result.to_dict())
-    return result
+    return replace(result, embeddings=_embedded(config, factory, prepared, states))
+
+
+def _embedded(
+    config: Config, factory: Factory, prepared: Sequence[Prepared], states: Sequence[State]
+) -> tuple[tuple[str, NDArray[np.float32]], ...]:
+    """Where models are encoders: what those of the first seed make of test inputs."""
+    if paradigm_of(config).loss is None:
+        return ()
+    return tuple(
+        (item.method, embeddings(factory, item.data, state, item.data.test_inputs[:SHOWN]))
+        for item, state in zip(prepared, states, strict=True)
+        if item.setting.seed == prepared[0].setting.seed
+    )
 
 
 def _checkpoint(record: RunFolder, states: Sequence[State]) -> Callable[[int, State], None]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
 from d2dfl.network.files import write_whole
+from d2dfl.partition.threads import one_thread
 from d2dfl.rng import stream
 
 # Ten colours after Okabe and Ito, set apart in lightness too; from the eleventh class on the marks change instead.
@@ -71,7 +72,8 @@ def in_the_plane(embeddings: NDArray[np.float64], seed: int = 0) -> NDArray[np.f
         return np.zeros((len(embeddings), 2))  # a collapsed encoder: all are one point
     start = 1e-4 * _main_components(centred / scale)
     perplexity = min(30.0, (len(embeddings) - 1) / 3)
-    places = TSNE(perplexity=perplexity, init=start, random_state=seed).fit_transform(centred / scale)
+    with one_thread():  # on busy cores several threads wait for each other
+        places = TSNE(perplexity=perplexity, init=start, random_state=seed).fit_transform(centred / scale)
     return np.asarray(places, dtype=np.float64)
 
 

@@ -45,6 +45,18 @@ class RunFolder:
         write_whole(path / "run.json", json.dumps({**mine, "versions": versions()}, indent=1).encode())
         return folder
 
+    @classmethod
+    def plan_of(cls, path: Path) -> tuple[Config, dict[str, Any]]:
+        """The configuration and the plan (methods, seeds) of a run folder, to run it again."""
+        try:
+            theirs = json.loads((path / "run.json").read_text(encoding="utf-8"))
+            settings = (path / "config.toml").read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            raise UserError(f"{path} is not a readable run folder: give one that `run` or `compare` made") from None
+        if not isinstance(theirs, dict) or theirs.get("format") != FORMAT or not isinstance(theirs.get("plan"), dict):
+            raise UserError(f"{path} was written by another version of d2dfl: it cannot be run again")
+        return Config().with_toml(settings), theirs["plan"]
+
     def _check(self, config: Config, mine: dict[str, Any]) -> None:
         try:
             theirs = json.loads((self.path / "run.json").read_text(encoding="utf-8"))

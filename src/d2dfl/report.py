@@ -89,6 +89,19 @@ def write_curves(comparison: Comparison, path: Path) -> None:
     write_whole(path, buffer.getvalue().encode())
 
 
+def _draw_embeddings(comparison: Comparison, folder: Path) -> None:
+    """Three panels at most: no exchange, the first method, the i.i.d. shuffle."""
+    if not comparison.embeddings:
+        return
+    from d2dfl.draw_embedding import draw_embeddings
+
+    found, dataset = dict(comparison.embeddings), comparison.prepared[0].setting.dataset
+    chosen = dict.fromkeys(["none", comparison.rows[0].method, IID])
+    panels = [(title_of(name), found[name]) for name in chosen]
+    labels = dataset.test_targets[: len(panels[0][1])]
+    draw_embeddings(panels, labels, dataset.class_names, folder / "embeddings.png")
+
+
 def write_all(comparison: Comparison, folder: Path) -> None:
     """Table, curves, figures."""
     from d2dfl.draw import draw_row
@@ -97,6 +110,7 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     write_curves(comparison, folder / "curves.csv")
     for suffix in ("png", "svg"):
         draw_curves(comparison, folder / f"curves.{suffix}")
+    _draw_embeddings(comparison, folder)
     first = comparison.prepared[0].setting.seed
     graphs = [
         (title_of(item.method), item.discovery.graph, item.discovery.evaluation)

@@ -194,7 +194,9 @@ def test_radio_is_labelled_as_generated_and_split_by_class_and_snr(own: Path) ->
 
 
 def test_unknown_names_and_splits() -> None:
-    with pytest.raises(UserError, match="there is no dataset 'mnist': the datasets are digits, diabetes, radio, fmnist"):
+    with pytest.raises(
+        UserError, match="there is no dataset 'mnist': the datasets are digits, diabetes, radio, fmnist"
+    ):
         datasets.load("mnist")
     with pytest.raises(UserError, match=r"data.split cannot be '90/10': give one of own, 80/20"):
         datasets.load("digits", split="90/10")

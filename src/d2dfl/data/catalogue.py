@@ -1,8 +1,7 @@
 """The datasets by name. A new one is an entry here: what it is, its files, and the reader for them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -26,7 +25,8 @@ class Entry:
     counts: tuple[int, int]  # datapoints of the set's own training and test part; (n, 0): no split of its own
     home: str
     licence: str
-    read: Callable[[Paths], Raw] | None = None  # None: made on the spot
+    read: Callable[[Paths], Raw] | None = None  # None: it has no files
+    made: Callable[[], Raw] | None = None  # where it has no files and needs no settings
     forms: tuple[Form, ...] = ()
     folders: tuple[str, ...] = ()  # where system packages put the files
     note: str = ""
@@ -54,8 +54,6 @@ def read_diabetes() -> Raw:
     measurements, progression = load_diabetes(return_X_y=True)
     return Raw(measurements.astype(np.float32), (progression / 100.0).astype(np.float32))
 
-
-SHIPPED: Mapping[str, Callable[[], Raw]] = MappingProxyType({"digits": read_digits, "diabetes": read_diabetes})
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/"
 # The md5 of what is inside: Debian's package holds the same bytes, compressed anew.
@@ -86,6 +84,7 @@ _ENTRIES = (
         counts=(1797, 0),
         home="https://scikit-learn.org/stable/datasets/toy_dataset.html",
         licence="BSD-3-Clause (scikit-learn), CC BY 4.0 (UCI)",
+        made=read_digits,
     ),
     Entry(
         name="diabetes",
@@ -96,6 +95,7 @@ _ENTRIES = (
         counts=(442, 0),
         home="https://scikit-learn.org/stable/datasets/toy_dataset.html",
         licence="public (Efron, Hastie, Johnstone and Tibshirani 2004)",
+        made=read_diabetes,
         note="targets in hundreds",
     ),
     Entry(
@@ -263,4 +263,4 @@ _ENTRIES = (
     ),
 )
 
-CATALOGUE: Mapping[str, Entry] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+CATALOGUE: dict[str, Entry] = {entry.name: entry for entry in _ENTRIES}

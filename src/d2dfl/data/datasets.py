@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import RadioConfig
 from d2dfl.data import files
-from d2dfl.data.catalogue import CATALOGUE, SHIPPED, Entry, Kind
+from d2dfl.data.catalogue import CATALOGUE, Entry, Kind
 from d2dfl.data.files import Form, Progress, silent
 from d2dfl.data.radio import SNRS, generate
 from d2dfl.data.readers import Raw
@@ -122,8 +122,8 @@ def load(
     entry = describe(name)
     if split not in SPLITS:
         raise UserError(f"data.split cannot be {split!r}: give one of {', '.join(SPLITS)}")
-    if name in SHIPPED:
-        raw = SHIPPED[name]()
+    if entry.made is not None:
+        raw = entry.made()
     elif name == "radio":
         raw = _radio(radio or RadioConfig(), seed, progress or silent)
     else:
