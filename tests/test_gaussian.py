@@ -8,15 +8,14 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.discovery import game
+from d2dfl.discovery.agreement import divergence, sums_of
 from d2dfl.discovery.evaluate import evaluate, graph_of
 from d2dfl.discovery.gaussian import (
     KINDS,
     components_of,
-    divergence,
     gauss_of,
     pair_divergences,
     standard_points,
-    sums_of,
     wishes,
 )
 from d2dfl.discovery.reward import Terms

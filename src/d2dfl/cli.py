@@ -406,6 +406,9 @@ def main() -> None:
         _fail(error.format_message().rstrip("."))
     except click.Abort:
         sys.exit(130)
+    except OSError as error:  # a full disk, a folder that may not be written
+        where = f" ({error.filename})" if error.filename else ""
+        _fail(f"the system refused: {error.strerror or error}{where}")
     except MemoryError as error:
         _fail(
             f"this network does not fit in memory ({error}): take fewer devices, or fewer slots with --set channel.slots=64"

@@ -79,8 +79,12 @@ class RunFolder:
             target.mkdir()
         except OSError as error:
             raise UserError(f"cannot make the folder {str(target)!r}: {error.strerror}") from None
-        for number, state in enumerate(states):
-            state.save(target / f"{number}.pt")
+        try:
+            for number, state in enumerate(states):
+                state.save(target / f"{number}.pt")
+        except UserError:
+            shutil.rmtree(target, ignore_errors=True)  # the checkpoint before it is still whole
+            raise
         write_whole(self.path / "checkpoint", name.encode())
         for other in self.path.glob("checkpoint-*"):
             if other.name != name:

@@ -12,19 +12,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.discovery.agreement import agreement_of, give_away, renew_ratios, settle, take_in
 from d2dfl.discovery.diversity import METRICS, distances_to
 from d2dfl.discovery.gaussian import RATIO as RATIO_OF_MEANS
-from d2dfl.discovery.gaussian import (
-    Gauss,
-    Shape,
-    agreement_of,
-    gauss_of,
-    give_away,
-    renew_ratios,
-    settle,
-    shape_before,
-    take_in,
-)
+from d2dfl.discovery.gaussian import Gauss, Shape, gauss_of, shape_before
 from d2dfl.discovery.messages import LEAST
 from d2dfl.discovery.reward import OVER_ASK, Terms, budget_term, diversity_score, meets
 from d2dfl.network import Network

@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.discovery.agreement import lone_agreement, shape_of, take_in
 from d2dfl.discovery.diversity import distance, distance_of
 from d2dfl.discovery.game import (
     NO_LINK,
@@ -38,7 +39,7 @@ from d2dfl.discovery.game import (
     total,
 )
 from d2dfl.discovery.gaussian import RATIO as RATIO_OF_MEANS
-from d2dfl.discovery.gaussian import components_of, lone_agreement, shape_of, take_in
+from d2dfl.discovery.gaussian import components_of
 from d2dfl.discovery.reward import CHANGE, OVER_ASK, Terms, diversity_score, meets
 from d2dfl.discovery.task import Found, Task
 from d2dfl.rng import device_keys, uniform

@@ -10,9 +10,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.discovery.agreement import agreement_of, give_away, settle, take_in
 from d2dfl.discovery.diversity import distance, distance_of
 from d2dfl.discovery.game import Board
-from d2dfl.discovery.gaussian import Shape, agreement_of, give_away, settle, shape_before, take_in
+from d2dfl.discovery.gaussian import Shape, shape_before
 from d2dfl.discovery.reward import CHANGE, OVER_ASK, Terms, budget_term, meets
 
 GATHER = 256  # devices whose scattered rows are fetched together
