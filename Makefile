@@ -10,7 +10,7 @@ READY := $(VENV)/.ready-$(subst =,_,$(TORCH))
 .PHONY: run test check lint types tests bench clean
 
 run: $(READY)
-	$(BIN)/d2dfl compare --set data.samples=50 --out runs/compare
+	$(BIN)/d2dfl compare --set data.allocation=labels:1 --set data.samples=40 --out runs/compare
 
 test: check
 

@@ -49,7 +49,7 @@ def monotone(results: Results, name: str, counts: list[int], shares: list[float]
         wrong = int((rise < -np.maximum(first, last)).sum())
         whole = float((mean.take(-1, axis=axis) - mean.take(0, axis=axis)).mean())
         texts.append(
-            f"{what}: {'yes' if not wrong else f'not in {wrong} of {rise.size} steps'} ({whole:+.3f} end to end)"
+            f"{what}: {'yes' if not wrong else f'not in {wrong} of {rise.size} steps'} ({abs(whole):.3f} {'the right way' if whole > 0 else 'the wrong way'} from end to end)"
         )
     return f"{name} {', '.join(texts)}"
 

@@ -36,7 +36,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
         "unsupervised",
         {"data.dataset": "fmnist", "data.samples": 600, "federation.model": "encoder-mlp", "federation.rounds": 15},
     ),
-    "regression, diabetes": ("regression", {"data.samples": 30, "federation.rounds": 40}),
+    "regression, diabetes": ("regression", {"data.samples": 30, "federation.rounds": 10}),
     "regression, california": (
         "regression",
         {"data.dataset": "california", "data.samples": 600, "federation.rounds": 40},

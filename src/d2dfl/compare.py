@@ -1,7 +1,8 @@
 """Methods side by side on the same data: accuracy, datapoints, joules, and the share of the i.i.d. gap that is closed.
 
 The gap is the honest yardstick: train once with no exchange and once with the same data shuffled i.i.d. over the
-devices. A method's share is (its accuracy - none) / (iid - none).
+devices. A method's share is (its accuracy - none) / (iid - none). Where i.i.d. data is not better by more than the
+standard error over seeds there is no gap to close, and no share.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +33,7 @@ class Row:
     method: str
     score: float  # mean over seeds, at the end
     spread: float  # standard deviation over seeds
-    gap_closed: float | None
+    gap_closed: float | None  # None where i.i.d. data is not clearly better than none, so that there is no gap
     rounds_to_target: float | None  # mean over seeds; None where a seed never gets there
     moved: float
     lost: float
@@ -128,6 +129,8 @@ def _measured(
 ) -> Comparison:
     final = {name: [c.score for item, c in zip(prepared, curves, strict=True) if item.method == name] for name in names}
     none, iid = float(np.mean(final["none"])), float(np.mean(final[IID]))
+    better = (iid - none) if curves[0].higher_is_better else (none - iid)
+    gap = better > max(float(np.hypot(np.std(final["none"]), np.std(final[IID]))) / len(final[IID]) ** 0.5, 1e-9)
     parameters = int(states[0].params.shape[1])
     rows = []
     for name in names:
@@ -138,7 +141,7 @@ def _measured(
                 method=name,
                 score=float(np.mean(final[name])),
                 spread=float(np.std(final[name])),
-                gap_closed=(float(np.mean(final[name])) - none) / (iid - none) if abs(iid - none) > 1e-9 else None,
+                gap_closed=(float(np.mean(final[name])) - none) / (iid - none) if gap else None,
                 rounds_to_target=float(np.mean([r for r in reached if r is not None])) if None not in reached else None,
                 moved=float(np.mean([item.exchanged.moved if item.exchanged else 0 for item, _ in mine])),
                 lost=float(np.mean([item.exchanged.dropped if item.exchanged else 0 for item, _ in mine])),

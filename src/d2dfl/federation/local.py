@@ -108,7 +108,12 @@ class Loop:
 
 def prepared(loss: Loss, inputs: Tensor, key: int, start: int) -> Tensor:
     """Inputs as a step sees them: the loss may turn them into views, at random by the step's key."""
-    return inputs if loss.prepare is None else loss.prepare(inputs, np.random.default_rng([key, start]))
+    return inputs if loss.prepare is None else loss.prepare(inputs, generator(key, start))
+
+
+def generator(key: int, start: int) -> np.random.Generator:
+    """What a piece of a minibatch draws from."""
+    return np.random.default_rng([key, start])
 
 
 def outputs_of(job: Job, inputs: Tensor) -> Tensor:

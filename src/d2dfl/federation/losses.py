@@ -1,6 +1,6 @@
 """Losses by name: outputs and targets of n datapoints in, n losses out. The mean over a minibatch is the engine's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -11,7 +11,7 @@ from torch.nn import functional
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.probe import linear_accuracy
-from d2dfl.federation.views import NORMAL, Strength, triplets
+from d2dfl.federation.views import NORMAL, Strength, triplet_rows, triplets
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Loss:
     score_name: str
     higher_is_better: bool = True  # the score
     prepare: Callable[[Tensor, np.random.Generator], Tensor] | None = None
+    # The same for inputs [row, n, ...] of several devices, each with its generator: views [row, view, n, ...].
+    prepare_rows: Callable[[Tensor, Sequence[np.random.Generator]], Tensor] | None = None
     least: int = 1  # datapoints that a loss needs; those of a minibatch with fewer have the loss 0
     # Where outputs are no answers: outputs and labels of training data, the same of test data -> the score instead.
     probe: Callable[[Tensor, Tensor, Tensor, Tensor], float] | None = None
@@ -77,6 +79,7 @@ def triplet(margin: float = 1.0, strength: Strength = NORMAL) -> Loss:
         _in_order,
         "accuracy of linear evaluation",
         prepare=partial(triplets, strength=strength),
+        prepare_rows=partial(triplet_rows, strength=strength),
         least=2,
         probe=linear_accuracy,
     )

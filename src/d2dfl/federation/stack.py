@@ -11,7 +11,7 @@ from torch.func import functional_call, vmap
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.batches import Plan
-from d2dfl.federation.local import PIECE, TEST_PIECE, Executor, Job, Loop, prepared
+from d2dfl.federation.local import PIECE, TEST_PIECE, Executor, Job, Loop, generator, prepared
 from d2dfl.federation.optimisers import Memory, blank_memory, descend
 from d2dfl.federation.stacked import stacked_forward
 
@@ -121,6 +121,8 @@ class Stack:
         inputs = self.job.inputs[piece]
         if self.job.loss.prepare is None:
             return inputs
+        if self.job.loss.prepare_rows is not None and plan.counts.min() >= start + piece.shape[1]:
+            return self.job.loss.prepare_rows(inputs, [generator(key, start) for key in plan.keys[step].tolist()])
         rows = []
         for number, key in enumerate(plan.keys[step].tolist()):
             real = int(np.clip(plan.counts[number] - start, 0, piece.shape[1]))

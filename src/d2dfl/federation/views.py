@@ -2,15 +2,17 @@
 
 Images [n, channels, height, width] are blurred, turned, cut to a part that is scaled up again, and lit otherwise.
 Signals [n, 2, samples] are turned in phase, smoothed, and cut to a part that is resampled. Anything else is a vector of
-features: noise is added, and some features are set to zero, their mean. All n views are made at once, from few draws.
+features: noise is added, and some features are set to zero, their mean. All n views are made at once, from few draws;
+views of several devices too, each from its own generator.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -36,15 +38,32 @@ STILL = Strength(0, 0, 1, 1, 0, 0, 0, 0, 0)  # every view is the datapoint itsel
 NORMAL = Strength()
 
 
+Draws = NDArray[np.float32]  # [number, n, ...] all that is random about n views
+
+
+def draws_for(shape: Sequence[int], number: int, rng: np.random.Generator) -> Draws:
+    """What views of `number` inputs of this shape need: uniform numbers each, or noise as large as the inputs."""
+    if len(shape) in _UNIFORM:
+        return rng.random((_UNIFORM[len(shape)], number), dtype=np.float32)
+    noise = rng.standard_normal((number, *shape), dtype=np.float32)
+    return np.stack([noise, rng.random((number, *shape), dtype=np.float32)])
+
+
 def random_views(inputs: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
     """One random view of each of the inputs [n, ...]."""
-    return _KINDS.get(inputs.ndim - 1, vector_views)(inputs, rng, strength)
+    return drawn_views(inputs, draws_for(inputs.shape[1:], len(inputs), rng), strength)
 
 
-def image_views(images: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
+def drawn_views(inputs: Tensor, draws: Draws, strength: Strength) -> Tensor:
+    """The view of each of the inputs [n, ...] that the draws say."""
+    view = _KINDS.get(inputs.ndim - 1, vector_views)
+    return view(inputs, torch.from_numpy(draws).to(inputs.device), strength)
+
+
+def image_views(images: Tensor, draws: Tensor, strength: Strength = NORMAL) -> Tensor:
     """Blur, random rotation, random resized crop and random light."""
     side = min(images.shape[2:])
-    blur, turn, area, stretch, right, down, contrast, brightness = _draws(rng, 8, images)
+    blur, turn, area, stretch, right, down, contrast, brightness = draws
     blurred = _blurred(images, blur, strength.blur * side, axes=(2, 3))
     angle = math.radians(strength.rotation_deg) * (2 * turn - 1)
     area = 1 - (1 - strength.crop) * area
@@ -54,9 +73,9 @@ def image_views(images: Tensor, rng: np.random.Generator, strength: Strength = N
     return views * light[0].exp() + light[1]
 
 
-def signal_views(signals: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
+def signal_views(signals: Tensor, draws: Tensor, strength: Strength = NORMAL) -> Tensor:
     """Phase rotation (of two channels, in-phase and quadrature), smoothing and random resampled cut."""
-    phase, blur, part, right = _draws(rng, 4, signals)
+    phase, blur, part, right = draws
     if signals.shape[1] == 2:
         angle = 2 * math.pi * strength.phase * phase.view(-1, 1)
         inphase, quadrature = signals.unbind(1)
@@ -69,29 +88,34 @@ def signal_views(signals: Tensor, rng: np.random.Generator, strength: Strength =
     return _resampled(rows, nothing, 1 - (1 - strength.crop) * part, whole, right, nothing).squeeze(2)
 
 
-def vector_views(vectors: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
+def vector_views(vectors: Tensor, draws: Tensor, strength: Strength = NORMAL) -> Tensor:
     """Gaussian noise, and some features set to zero."""
-    noise = torch.from_numpy(rng.standard_normal(vectors.shape, dtype=np.float32)).to(vectors.device)
-    kept = torch.from_numpy(rng.random(vectors.shape, dtype=np.float32) >= strength.masking).to(vectors.device)
+    noise, chance = draws
+    kept: Tensor = chance >= strength.masking
     return (vectors + strength.jitter * noise) * kept
 
 
 def triplets(inputs: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
     """Views [3, n, ...] of inputs [n, ...]: of each datapoint, again of it, and of another one."""
-    ring = rng.permutation(len(inputs))  # each datapoint's other one is its successor on a random ring
-    other = np.empty_like(ring)
-    other[ring] = np.roll(ring, -1)
-    another = inputs[torch.from_numpy(other).to(inputs.device)]
-    views = random_views(torch.cat([inputs, inputs, another]), rng, strength)
-    return views.reshape(3, *inputs.shape)
+    return triplet_rows(inputs.unsqueeze(0), [rng], strength)[0]
 
 
-_KINDS: dict[int, Callable[[Tensor, np.random.Generator, Strength], Tensor]] = {2: signal_views, 3: image_views}
+def triplet_rows(inputs: Tensor, rngs: Sequence[np.random.Generator], strength: Strength = NORMAL) -> Tensor:
+    """The same for inputs [row, n, ...] of several devices at once, each from its own generator: [row, 3, n, ...]."""
+    rows, number, *shape = inputs.shape
+    others, draws = np.empty((rows, number), dtype=np.int64), []
+    for row, rng in enumerate(rngs):
+        ring = rng.permutation(number)  # each datapoint's other one is its successor on a random ring
+        others[row, ring] = np.roll(ring, -1)
+        draws.append(draws_for(shape, 3 * number, rng))
+    places = torch.from_numpy(others + number * np.arange(rows)[:, None]).to(inputs.device)
+    another = inputs.flatten(0, 1)[places]
+    flat = torch.cat([inputs, inputs, another], dim=1).flatten(0, 1)
+    return drawn_views(flat, np.concatenate(draws, axis=1), strength).view(rows, 3, number, *shape)
 
 
-def _draws(rng: np.random.Generator, number: int, like: Tensor) -> Tensor:
-    """Uniform numbers [number, n], on the processor of the inputs."""
-    return torch.from_numpy(rng.random((number, len(like)), dtype=np.float32)).to(like.device)
+_KINDS: dict[int, Callable[[Tensor, Tensor, Strength], Tensor]] = {2: signal_views, 3: image_views}
+_UNIFORM = {2: 4, 3: 8}  # uniform numbers that a view of a signal and of an image takes
 
 
 def _blurred(images: Tensor, shares: Tensor, largest: float, axes: tuple[int, ...]) -> Tensor:
