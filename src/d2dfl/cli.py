@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +45,8 @@ from d2dfl.methods import METHODS, Discovery, discover, method_named, warm_up
 from d2dfl.network import Network
 from d2dfl.network.files import load_network, save_network, write_whole
 
+# Threads that wait actively fight for busy cores: beside other work a training took more than twice as long.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks for the best known objective
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)

@@ -121,7 +121,7 @@ class Stack:
         inputs = self.job.inputs[piece]
         if self.job.loss.prepare is None:
             return inputs
-        if self.job.loss.prepare_rows is not None and plan.counts.min() >= start + piece.shape[1]:
+        if inputs.is_cuda and self.job.loss.prepare_rows is not None and plan.counts.min() >= start + piece.shape[1]:
             return self.job.loss.prepare_rows(inputs, [generator(key, start) for key in plan.keys[step].tolist()])
         rows = []
         for number, key in enumerate(plan.keys[step].tolist()):

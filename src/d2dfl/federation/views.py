@@ -90,9 +90,8 @@ def signal_views(signals: Tensor, draws: Tensor, strength: Strength = NORMAL) ->
 
 def vector_views(vectors: Tensor, draws: Tensor, strength: Strength = NORMAL) -> Tensor:
     """Gaussian noise, and some features set to zero."""
-    noise, chance = draws
-    kept: Tensor = chance >= strength.masking
-    return (vectors + strength.jitter * noise) * kept
+    noise, chance = draws.unbind()
+    return (vectors + strength.jitter * noise) * (chance >= strength.masking)
 
 
 def triplets(inputs: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
