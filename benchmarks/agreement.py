@@ -51,7 +51,7 @@ PAPER = np.array(
 DEVICES, CLASSES, COMPONENTS, CLUSTERS = 10, 10, 8, 7
 BETWEEN = 1.3  # variance between classes over variance within, as on 8 components of digits (1.4) and FMNIST (1.3)
 RIDGE = RewardConfig().ridge
-WIDE = 0.1  # ridge under which no cluster of a few datapoints is thin
+THIN = 1e-3  # a ridge under which clusters of a few datapoints, all but flat, outweigh all others
 LINKS, CHANGES, REPEATS = 2, 200, 6
 
 
@@ -99,14 +99,19 @@ def readings() -> list[Reading]:
     """The default first."""
     ratio, seven = partial(plain, kind="ratio"), str(CLUSTERS)
     return [
-        *(Reading(f"{kind}, 7 clusters, ridge {RIDGE:g}", seven, RIDGE, partial(plain, kind=kind)) for kind in KINDS),
-        *(Reading(f"{kind}, 7 clusters, ridge {WIDE:g}", seven, WIDE, partial(plain, kind=kind)) for kind in KINDS),
-        Reading(f"ratio, 7 clusters by datapoints, ridge {RIDGE:g}", seven, RIDGE, partial(weighted, even=False)),
-        Reading(f"ratio, 7 clusters by datapoints, ridge {WIDE:g}", seven, WIDE, partial(weighted, even=False)),
-        Reading(f"ratio, 7 clusters, nearest only, ridge {RIDGE:g}", seven, RIDGE, nearest),
-        Reading(f"ratio, 4 clusters, ridge {WIDE:g}", "4", WIDE, ratio),
-        Reading(f"ratio, 1 cluster, ridge {RIDGE:g}", "1", RIDGE, ratio),
-        Reading(f"ratio, a cluster a label, ridge {WIDE:g}", "labels", WIDE, partial(weighted, even=True)),
+        *(
+            Reading(f"{kind}, 7 clusters, ridge {ridge:g}", seven, ridge, partial(plain, kind=kind))
+            for ridge in (RIDGE, THIN)
+            for kind in KINDS
+        ),
+        *(
+            Reading(f"ratio, 7 clusters by datapoints, ridge {ridge:g}", seven, ridge, partial(weighted, even=False))
+            for ridge in (RIDGE, THIN)
+        ),
+        Reading(f"ratio, 7 clusters, nearest only, ridge {THIN:g}", seven, THIN, nearest),
+        Reading(f"ratio, 4 clusters, ridge {RIDGE:g}", "4", RIDGE, ratio),
+        Reading(f"ratio, 1 cluster, ridge {THIN:g}", "1", THIN, ratio),
+        Reading(f"ratio, a cluster a label, ridge {RIDGE:g}", "labels", RIDGE, partial(weighted, even=True)),
     ]
 
 

@@ -88,7 +88,7 @@ class RewardConfig(Section):
         "ratio", "R11: ratio of mean divergences - 1, sum of ratios, mean or median of ratios - 1"
     )
     agreement_weight: float = option(1.0, "unsupervised: weight of the system agreement in the global reward", low=0)
-    ridge: float = option(1e-3, "R11: added to every cluster's covariance, as a share of the mean variance", low=0)
+    ridge: float = option(0.1, "R11: added to every cluster's covariance, as a share of the mean variance", low=0)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def board_of(
     terms: Terms,
     spent: NDArray[np.float64] | None = None,
     population: NDArray[np.float64] | None = None,
-    ridge: float = 1e-3,
+    ridge: float = 0.1,
 ) -> Board:
     """Lay a network out for compiled code; a later stage keeps the first stage's population and what is spent."""
     clusters = len(network.budget)
