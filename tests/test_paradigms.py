@@ -141,6 +141,14 @@ def test_noise_changes_what_is_told_and_not_what_is_held(paradigm: str) -> None:
     truth = held_counts(setting.holdings, setting.parted.partition_of, setting.network.partitions)
     assert (setting.network.counts == truth).all()
     assert (setting.told.counts != truth).any()
+    if setting.network.centroids is not None:
+        own = [setting.parted.partition_of[held] for held in setting.holdings]
+        sizes = [np.bincount(numbers, minlength=5) for numbers in own]
+        assert (setting.network.counts == sizes).all()
+        assert setting.told.centroids is not None
+        assert (setting.told.centroids != setting.network.centroids).all()
+        assert setting.parted.clusters is not None
+        assert (setting.network.centroids == setting.parted.clusters.centroids).all()
     item = prepare(config, setting, "marginal")
     assert item.discovery is not None
     assert (item.discovery.network.counts == truth).all()

@@ -33,6 +33,7 @@ class Parted:
     partitions: int
     labels: Indices | None = None  # [datapoint] training targets that are not the set's own
     clusters: Clusters | None = None  # where partitions are data clusters of each device's own
+    told: Clusters | None = None  # the same as devices tell of them, noised where privacy is asked for
     messages: tuple[Message, ...] = ()  # what was told to find them
     measures: Mapping[str, float] = field(default_factory=dict)
 
@@ -112,7 +113,7 @@ def _semi(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: i
     )
     known = found.accuracy[np.isfinite(found.accuracy)]
     measures = {"label accuracy": float(known.mean()) if len(known) else 1.0}
-    return Parted(found.labels, dataset.classes, found.labels, None, subspace.messages, measures)
+    return Parted(found.labels, dataset.classes, found.labels, messages=subspace.messages, measures=measures)
 
 
 def _unsupervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Parted:
@@ -127,9 +128,9 @@ def _unsupervised(config: Config, dataset: Dataset, holdings: Sequence[Indices],
 
     if settings.clustering == "shared":
         found = shared_clusters(projections, holdings, datapoints, number, seed, disguise)
-        return Parted(found.assignment, number, None, None, (*subspace.messages, *found.messages))
-    found = disguise(own_clusters(projections, holdings, datapoints, number, seed))
-    return Parted(found.assignment, number, None, found, subspace.messages)
+        return Parted(found.assignment, number, messages=(*subspace.messages, *found.messages))
+    found = own_clusters(projections, holdings, datapoints, number, seed)
+    return Parted(found.assignment, number, None, found, disguise(found), subspace.messages)
 
 
 def _target_ranges(config: Config, dataset: Dataset) -> Indices:

@@ -24,6 +24,7 @@ from d2dfl.methods import METHODS, Discovery, discover, method_named
 from d2dfl.network import Network
 from d2dfl.network.energy import Ledger, ledger, link_distances_m
 from d2dfl.paradigms import PARADIGMS, Paradigm, Parted
+from d2dfl.partition.kmeans import Clusters
 from d2dfl.privacy import noised_counts
 from d2dfl.rng import stream
 
@@ -69,24 +70,24 @@ def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
     holdings = tuple(allocate(truth, devices, rule, samples=samples, seed=seed))
     parted = paradigm.part(config, dataset, holdings, seed)
     counts = held_counts(holdings, parted.partition_of, parted.partitions)
-    network = _with_clusters(Network.around(counts, config, seed), parted, config)
+    network = _with_clusters(Network.around(counts, config, seed), parted.clusters, config)
     told = network
     if config.privacy.epsilon > 0:
-        heard = noised_counts(counts, config.privacy, seed) if parted.clusters is None else parted.clusters.counts
-        told = _with_clusters(Network.around(heard.astype(np.float64), config, seed), parted, config)
+        heard = noised_counts(counts, config.privacy, seed) if parted.told is None else parted.told.counts
+        told = _with_clusters(Network.around(heard.astype(np.float64), config, seed), parted.told, config)
     return Setting(seed, dataset, holdings, parted, network, told, truth)
 
 
-def _with_clusters(network: Network, parted: Parted, config: Config) -> Network:
+def _with_clusters(network: Network, clusters: Clusters | None, config: Config) -> Network:
     """Where partitions are data clusters: their shapes, what a device asks for and what it keeps (R24)."""
-    if parted.clusters is None:
+    if clusters is None:
         return network
     settings = config.partition
     return replace(
         network,
         threshold=settings.keep * network.counts,
-        centroids=parted.clusters.centroids,
-        covariances=parted.clusters.covariances,
+        centroids=clusters.centroids,
+        covariances=clusters.covariances,
         request=settings.request * network.counts.sum(axis=1),
     )
 
