@@ -55,7 +55,8 @@ def test_settings_and_yardstick_hold_the_same_data() -> None:
 
 
 def test_comparison_measures_and_writes(tmp_path: Path) -> None:
-    result = result_of(tmp_path / "run", small())
+    longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
+    result = result_of(tmp_path / "run", small(**longer))
     assert [row.method for row in result.rows] == ["marginal", "closest", "none", "iid"]
     rows = {row.method: row for row in result.rows}
     assert rows["none"].gap_closed == 0.0
@@ -77,6 +78,11 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     }
     assert markdown(result).count("\n| ") == 4
     assert len(json.loads((tmp_path / "run" / "results.json").read_text())["cells"]) == 8
+
+
+def test_no_share_of_a_gap_that_is_not_there(tmp_path: Path) -> None:
+    alike = compare(small(**{"data.allocation": "iid"}), ["closest"], [0, 1], tmp_path, False, quiet)
+    assert {row.gap_closed for row in alike.rows} == {None}
 
 
 def test_a_cut_run_goes_on_to_the_same_numbers(tmp_path: Path) -> None:

@@ -156,11 +156,18 @@ def test_one_datapoint_received_is_one_datapoint() -> None:
     assert gauss.pull[..., 0].sum(axis=3) == pytest.approx(np.ones(gauss.pull.shape[:3]))
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "gcn"])
-@pytest.mark.parametrize("edges", [1, 2])
-def test_every_method_works_on_data_clusters(method: str, edges: int) -> None:
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("edges", "dynamic"), [(1, False), (2, False), (2, True)])
+def test_every_method_works_on_data_clusters(method: str, edges: int, dynamic: bool) -> None:
     config = Config().with_(
-        discovery__edges=edges, qlearning__steps=50, bandit__steps=50, optimum__starts=2, optimum__sweeps=20
+        channel__dynamic=dynamic,
+        discovery__edges=edges,
+        qlearning__steps=50,
+        bandit__steps=50,
+        gcn__epochs=2,
+        gcn__systems=2,
+        optimum__starts=2,
+        optimum__sweeps=20,
     )
     network = clustered(seed=2)
     found = discover(network, config, seed=0, method=method)

@@ -67,6 +67,10 @@ def test_semi_supervised_partitions_are_pseudo_labels() -> None:
     right = (setting.parted.labels == setting.dataset.train_targets)[held].mean()
     assert 0.5 < right < 1.0
     assert setting.parted.measures["label accuracy"] == pytest.approx(1 - (1 - right) / 0.85, abs=0.1)
+    assert len(setting.parted.by_device["label accuracy"]) == 6
+    assert np.mean(setting.parted.by_device["label accuracy"]) == pytest.approx(
+        setting.parted.measures["label accuracy"]
+    )
     data = prepare(config, setting, "marginal").data
     assert (data.targets == setting.parted.labels).all()
     assert (data.test_targets == setting.dataset.test_targets).all()

@@ -61,6 +61,11 @@ class Comparison:
                 {"method": m, "seed": s, "rounds": c.rounds, "scores": c.scores, "losses": c.losses}
                 for m, s, c in self.cells
             ],
+            "partitions": [
+                {"seed": item.setting.seed, **item.setting.parted.by_device}
+                for item in self.prepared
+                if item.method == IID and item.setting.parted.by_device
+            ],
         }
 
 

@@ -36,6 +36,7 @@ class Parted:
     told: Clusters | None = None  # the same as devices tell of them, noised where privacy is asked for
     messages: tuple[Message, ...] = ()  # what was told to find them
     measures: Mapping[str, float] = field(default_factory=dict)
+    by_device: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # the same, one value a device
 
     def bits(self, real_bits: int) -> tuple[float, float]:
         """Bits that went up to the server, and that came down to each device."""
@@ -113,7 +114,11 @@ def _semi(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: i
     )
     known = found.accuracy[np.isfinite(found.accuracy)]
     measures = {"label accuracy": float(known.mean()) if len(known) else 1.0}
-    return Parted(found.labels, dataset.classes, found.labels, messages=subspace.messages, measures=measures)
+    # Where every datapoint of a device is labelled there is nothing to get wrong.
+    by_device = {"label accuracy": tuple(np.where(np.isfinite(found.accuracy), found.accuracy, 1.0).tolist())}
+    return Parted(
+        found.labels, dataset.classes, found.labels, messages=subspace.messages, measures=measures, by_device=by_device
+    )
 
 
 def _unsupervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Parted:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import ChannelConfig
 from d2dfl.discovery.game import board_of
+from d2dfl.discovery.reward import Terms
 from d2dfl.discovery.rounds import play_round, round_of
 from d2dfl.discovery.task import Found, Task
 from d2dfl.errors import MissingExtraError
@@ -129,9 +130,13 @@ def _drawable(task: Task) -> ChannelConfig:
 
 
 def right_links(task: Task, system: Network) -> NDArray[np.bool_]:
-    """Which of the system's links are its 10 best, in the order of `Scene.links`."""
-    board = board_of(system, task.terms)
-    worth = np.asarray(link_worth(board, task.terms, round_of(board, task.terms)))[system.candidates >= 0]
+    """Which of the system's links are its 10 best, in the order of `Scene.links`.
+
+    Training systems have labels even where the task's network has data clusters: histograms are all the net sees.
+    """
+    terms = Terms.of(task.config.reward)
+    board = board_of(system, terms)
+    worth = np.asarray(link_worth(board, terms, round_of(board, terms)))[system.candidates >= 0]
     right = np.zeros(len(worth), dtype=np.bool_)
     right[np.argsort(-worth, kind="stable")[:BEST]] = True
     return right
