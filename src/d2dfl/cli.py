@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import click
 import typer
+import typer.core
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -49,6 +50,8 @@ from d2dfl.network.files import load_network, save_network, write_whole
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks for the best known objective
 
+# Typer escapes brackets for rich even where rich's markup is off: plain help would say \\[default: …].
+typer.core.HAS_RICH = False
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.add_typer(data_app, name="data")
 
@@ -67,7 +70,9 @@ def prepare_plugins(
         _load_plugin(path)
 
 
-Devices = Annotated[int | None, typer.Option(help="Number of devices.  [default: 25]", show_default=False)]
+Devices = Annotated[
+    int | None, typer.Option(help="Number of devices.  [default: 25, 10 by paradigm]", show_default=False)
+]
 Partitions = Annotated[
     int | None, typer.Option(help="Number of data partitions (classes).  [default: 10]", show_default=False)
 ]
@@ -97,7 +102,9 @@ Settings = Annotated[
     typer.Option("--set", help="section.field=value, as often as needed; see `d2dfl fields`.", show_default=False),
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", show_default=False)]
-Edges = Annotated[int | None, typer.Option(help="Incoming links a device may have.  [default: 1]", show_default=False)]
+Edges = Annotated[
+    int | None, typer.Option(help="Incoming links a device may have.  [default: by preset]", show_default=False)
+]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for all results.", show_default=False)]
 
 
