@@ -254,6 +254,7 @@ def _float(values: NDArray[Any]) -> "torch.Tensor":
 def make_net(inputs: int, seed: int) -> Net:
     """A net with random weights; the global random state stays as it is."""
     import torch
+
     _require()
     from torch_geometric.nn import GCNConv
 
