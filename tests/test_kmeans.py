@@ -1,6 +1,7 @@
 """K-means partitions: every datapoint in one cluster, moments by slow loops, common clusters and their messages."""
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -43,9 +44,11 @@ def numbered(projections: list[np.ndarray]) -> list[np.ndarray]:
     sizes=st.lists(st.integers(4, 40), min_size=1, max_size=4),
     clusters=st.integers(1, 4),
 )
-def test_every_datapoint_is_in_one_cluster(way: object, seed: int, sizes: list[int], clusters: int) -> None:
+def test_every_datapoint_is_in_one_cluster(
+    way: Callable[..., Clusters], seed: int, sizes: list[int], clusters: int
+) -> None:
     projections, holdings, datapoints = system(seed, tuple(sizes))
-    found: Clusters = way(projections, holdings, datapoints, clusters, seed)  # type: ignore[operator]
+    found = way(projections, holdings, datapoints, clusters, seed)
     held = np.concatenate(holdings)
     assert (found.assignment[held] >= 0).all()
     assert (found.assignment[held] < clusters).all()
@@ -128,15 +131,15 @@ def test_what_crosses_the_wire() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_same_seed_gives_the_same_bits_with_any_number_of_threads(way: object) -> None:
+def test_the_same_seed_gives_the_same_bits_with_any_number_of_threads(way: Callable[..., Clusters]) -> None:
     projections, holdings, datapoints = system(4, (700, 900), 5)
     found = []
     for threads in (1, 2):
         with threadpool_limits(limits=threads):
-            found.append(way(projections, holdings, datapoints, 6, 1))  # type: ignore[operator]
+            found.append(way(projections, holdings, datapoints, 6, 1))
     for name in ("assignment", "counts", "centroids", "covariances"):
         assert (getattr(found[0], name) == getattr(found[1], name)).all()
-    other = way(projections, holdings, datapoints, 6, 2)  # type: ignore[operator]
+    other = way(projections, holdings, datapoints, 6, 2)
     assert (other.assignment != found[0].assignment).any()
 
 
@@ -177,10 +180,10 @@ def test_a_cluster_of_one_has_no_covariance() -> None:
         (1.0 + 1e-16 * 2 ** np.arange(12)[:, None] % 3e-15, "device 1 has .* too few for 7 clusters"),
     ],
 )
-def test_too_few_different_datapoints(way: object, points: np.ndarray, says: str) -> None:
+def test_too_few_different_datapoints(way: Callable[..., Clusters], points: np.ndarray, says: str) -> None:
     projections = [np.arange(30.0)[:, None], points]
     with pytest.raises(UserError, match=says):
-        way(projections, numbered(projections), 200, 7, 0)  # type: ignore[operator]
+        way(projections, numbered(projections), 200, 7, 0)
 
 
 def test_duplicates_are_fine_while_enough_are_different() -> None:

@@ -25,7 +25,7 @@ def steps(model: nn.Module, task: Task, round_number: int, device: int, plain: b
 def many(task: Task, plain: bool) -> tuple[nn.Module, Callable[[int], None]]:
     models = [task.new_model() for _ in range(task.devices)]
     if plain:
-        models = [model.to(memory_format=torch.contiguous_format) for model in models]  # type: ignore[call-overload]
+        models = [model.to(memory_format=torch.contiguous_format) for model in models]  # type: ignore[call-overload]  # torch knows it, its types do not
 
     def work(round_number: int) -> None:
         for device, model in enumerate(models):
@@ -80,7 +80,7 @@ def main() -> None:
     for number in range(chosen.rounds):
         work(number)
         clock.tick()
-    plain = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    plain = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch knows it, its types do not
     clock.say({**tested(plain, task), "version": f"torch {torch.__version__}"})
 
 

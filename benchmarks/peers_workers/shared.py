@@ -37,8 +37,9 @@ class Task:
 
     def new_model(self) -> nn.Module:
         """The model that everyone starts from, kernels with their channels last: the faster order on a CPU."""
+        # A pickle, but the driver's own: it wrote it into its temporary folder a moment ago.
         model: nn.Module = torch.load(self.model, weights_only=False)
-        return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]
+        return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload, no-any-return]  # torch knows it, its types do not
 
     def batch(self, round_number: int, device: int, step: int) -> tuple[Tensor, Tensor]:
         """One minibatch."""

@@ -147,14 +147,20 @@ def divergence(total: Any, devices: Any, clusters: Any, components: Any) -> Any:
 
 
 @njit(cache=True)
+def _ratio_of_means(gauss: Any, total: Any, devices: Any, clusters: Any, components: Any) -> Any:
+    """R11's default: mean divergence before / mean divergence after - 1."""
+    after = divergence(total, devices, clusters, components)
+    return gauss.before / max(after, 1e-9 * gauss.before) - 1.0
+
+
+@njit(cache=True)
 def agreement_of(gauss: Any, shape: Any, kind: Any) -> Any:
     """System agreement as the clusters stand (R11)."""
     devices, clusters, components = shape.mean.shape
     if devices < 2 or gauss.before <= 0.0:
         return 0.0
     if kind == RATIO:
-        after = divergence(shape.total, devices, clusters, components)
-        return gauss.before / max(after, 1e-9 * gauss.before) - 1.0
+        return _ratio_of_means(gauss, shape.total, devices, clusters, components)
     number = devices * (devices - 1) * clusters * clusters
     if kind == MEDIAN:
         flat = np.empty(number)
@@ -162,10 +168,8 @@ def agreement_of(gauss: Any, shape: Any, kind: Any) -> Any:
         for i in range(devices):
             for j in range(devices):
                 if i != j:
-                    for l in range(clusters):  # noqa: E741  # the paper's letter
-                        for m in range(clusters):
-                            flat[at] = shape.ratio[i, j, l, m]
-                            at += 1
+                    flat[at : at + clusters * clusters] = shape.ratio[i, j].ravel()
+                    at += clusters * clusters
         return np.median(flat) - 1.0
     whole = 0.0
     for i in range(devices):
@@ -176,14 +180,15 @@ def agreement_of(gauss: Any, shape: Any, kind: Any) -> Any:
 
 
 @njit(cache=True)
-def _one_divergence(shape: Any, i: Any, l: Any, j: Any, m: Any) -> Any:  # noqa: E741
+def _one_divergence(shape: Any, i: Any, own: Any, j: Any, other: Any) -> Any:
+    """KL of cluster `own` of device i from cluster `other` of device j."""
     components = shape.mean.shape[2]
-    value = shape.log[j, m] - shape.log[i, l] - components
+    value = shape.log[j, other] - shape.log[i, own] - components
     for a in range(components):
-        away = shape.mean[i, l, a] - shape.mean[j, m, a]
+        away = shape.mean[i, own, a] - shape.mean[j, other, a]
         for b in range(components):
-            far = shape.mean[i, l, b] - shape.mean[j, m, b]
-            value += shape.inverse[j, m, a, b] * (shape.spread[i, l, a, b] + away * far)
+            far = shape.mean[i, own, b] - shape.mean[j, other, b]
+            value += shape.inverse[j, other, a, b] * (shape.spread[i, own, a, b] + away * far)
     return max(0.5 * value, 0.0)
 
 
@@ -209,12 +214,16 @@ def renew_ratios(gauss: Any, shape: Any, device: Any) -> None:
     for other in range(devices):
         if other == device:
             continue
-        for l in range(clusters):  # noqa: E741
-            for m in range(clusters):
-                after = _one_divergence(shape, device, l, other, m)
-                shape.ratio[device, other, l, m] = (gauss.pairs[device, other, l, m] + 1e-9) / (after + 1e-9)
-                after = _one_divergence(shape, other, m, device, l)
-                shape.ratio[other, device, m, l] = (gauss.pairs[other, device, m, l] + 1e-9) / (after + 1e-9)
+        for own in range(clusters):
+            for there in range(clusters):
+                after = _one_divergence(shape, device, own, other, there)
+                shape.ratio[device, other, own, there] = (gauss.pairs[device, other, own, there] + 1e-9) / (
+                    after + 1e-9
+                )
+                after = _one_divergence(shape, other, there, device, own)
+                shape.ratio[other, device, there, own] = (gauss.pairs[other, device, there, own] + 1e-9) / (
+                    after + 1e-9
+                )
 
 
 @njit(cache=True)
@@ -229,5 +238,4 @@ def lone_agreement(gauss: Any, shape: Any, device: Any, mean: Any, spread: Any, 
     mine = np.empty(len(total))
     sums_of(mean, spread, inverse, mine)
     total += mine
-    after = divergence(total, devices, clusters, components)
-    return gauss.before / max(after, 1e-9 * gauss.before) - 1.0
+    return _ratio_of_means(gauss, total, devices, clusters, components)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.discovery.gaussian import wishes
 from d2dfl.network import Network
 
 Array = NDArray[np.float64]
@@ -41,11 +42,9 @@ def requested(network: Network, slots: SlotArray, available: NDArray[np.bool_], 
     """
     receivers = np.arange(network.devices)[:, None]
     if network.centroids is not None:  # Algorithm 2: each link is asked for its own part
-        from d2dfl.discovery.gaussian import wishes
-
         return np.asarray(wishes(network)[receivers, slots] * available)
-    need = np.maximum(network.threshold - network.counts, 0.0)[:, None, :]
-    spare = np.maximum(network.counts - network.threshold, 0.0)[network.candidates[receivers, slots]] * available
+    need = network.need[:, None, :]
+    spare = network.surplus[network.candidates[receivers, slots]] * available
     whole = spare.sum(axis=1, keepdims=True)
     asked = need * np.divide(spare, whole, out=np.zeros_like(spare), where=whole > 0)
     if over_ask:
@@ -60,7 +59,7 @@ def allocated(network: Network, slots: SlotArray, requested: Array) -> Array:
     transmitter = np.where(slots >= 0, network.candidates[receivers, slots], 0)
     demand = np.zeros_like(network.counts)
     np.add.at(demand, transmitter, requested)
-    surplus = np.maximum(network.counts - network.threshold, 0.0)
+    surplus = network.surplus
     share = np.divide(surplus, demand, out=np.ones_like(demand), where=demand > surplus)
     return np.asarray(requested * share[transmitter])
 

@@ -78,7 +78,7 @@ class _Product(torch.autograd.Function):
 def _dense(bias: bool) -> Step:
     def step(own: Sequence[Tensor], now: Tensor) -> Tensor:
         if bias and not now.is_cuda:
-            product: Tensor = _Product.apply(now, own[0], own[1])  # type: ignore[no-untyped-call]
+            product: Tensor = _Product.apply(now, own[0], own[1])  # type: ignore[no-untyped-call]  # torch leaves it untyped
             return product
         kernel = own[0].transpose(1, 2)
         return torch.baddbmm(own[1].unsqueeze(1), now, kernel) if bias else torch.bmm(now, kernel)

@@ -7,7 +7,7 @@ each other took 10 to 50 times as long (eigenvectors of a 1,200 x 1,200 matrix o
 from contextlib import AbstractContextManager
 from typing import Any
 
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it has no types
 
 
 def one_thread() -> AbstractContextManager[Any]:
