@@ -10,7 +10,6 @@ import torch
 from d2dfl import Config, UserError, preset
 from d2dfl.compare import Comparison, Progress, compare
 from d2dfl.data.datasets import load
-from d2dfl.network.energy import ledger, receive_j, send_j
 from d2dfl.report import markdown, write_all
 from d2dfl.simulate import IID, data_set, methods_named, prepare, setting_of
 
@@ -129,13 +128,3 @@ def test_impossible_requests_are_refused() -> None:
         setting_of(small(**{"data.allocation": "labels:11"}), 0, dataset)
     with pytest.raises(UserError, match="the methods are"):
         methods_named("closest,nothing")
-
-
-def test_energy_by_hand() -> None:
-    assert send_j(1.0, 10.0) == pytest.approx(50e-9 + 100e-12 * 100)
-    assert receive_j(2.0) == pytest.approx(100e-9)
-    config = small()
-    network = setting_of(config, 0, data_set(config, 0)).network
-    spent = ledger(network, 0.0, [(10.0, 100.0)], 8.0, 0, 0, 0, 0.0)
-    assert spent.datapoints_j == pytest.approx(80 * (100e-9 + 1e-6))
-    assert spent.total_j == spent.datapoints_j

@@ -11,6 +11,7 @@ from conftest import random_slots
 from d2dfl import Graph, Network, UserError, preset
 from d2dfl.discovery.evaluate import graph_of
 from d2dfl.exchange import KEEPING, exchange, held_counts, whole_datapoints
+from d2dfl.rng import stream
 
 
 def holdings_of(network: Network) -> tuple[list[np.ndarray], np.ndarray]:
@@ -45,13 +46,14 @@ def example(
     threshold=st.sampled_from(["iid", "0.033", "0.1", "0"]),
     keep=st.sampled_from(KEEPING),
     lossy=st.booleans(),
+    attempts=st.integers(1, 4),
 )
 def test_every_datapoint_is_accounted_for(
-    seed: int, devices: int, edges: int, samples: int, threshold: str, keep: str, lossy: bool
+    seed: int, devices: int, edges: int, samples: int, threshold: str, keep: str, lossy: bool, attempts: int
 ) -> None:
     network, graph = example(seed, devices, edges, samples, threshold)
     holdings, labels = holdings_of(network)
-    result = exchange(graph, holdings, labels, network.threshold, seed=seed, keep=keep, lossy=lossy)
+    result = exchange(graph, holdings, labels, network.threshold, seed=seed, keep=keep, lossy=lossy, attempts=attempts)
     held = np.concatenate(result.holdings)
     everything = np.arange(len(labels))
     for points in result.holdings:
@@ -70,6 +72,21 @@ def test_every_datapoint_is_accounted_for(
         assert np.isin(transfer.sent, holdings[transfer.transmitter]).all()
         slot = np.nonzero(network.candidates[transfer.receiver] == transfer.transmitter)[0][0]
         assert network.trust[transfer.receiver, slot][labels[transfer.sent]].all()
+        sent, lost = len(transfer.sent), len(transfer.sent) - len(transfer.arrived)
+        assert sent + (attempts - 1) * lost <= transfer.transmissions <= attempts * sent, "who is lost was tried enough"
+        if attempts == 1 or not lossy:
+            assert transfer.transmissions == sent
+
+
+def test_one_attempt_is_one_draw_a_datapoint() -> None:
+    network, graph = example(2, edges=2)
+    holdings, labels = holdings_of(network)
+    result = exchange(graph, holdings, labels, network.threshold, seed=4)
+    assert result.moved > 50
+    for transfer in result.transfers:
+        edge = int(np.nonzero(graph.transmitter[transfer.receiver] == transfer.transmitter)[0][0])
+        draws = stream(4, "exchange-loss", transfer.transmitter, transfer.receiver, edge).random(len(transfer.sent))
+        assert (transfer.arrived == transfer.sent[draws >= graph.drop[transfer.receiver, edge]]).all()
 
 
 def test_whole_amounts_are_near_the_real_ones() -> None:
@@ -96,6 +113,22 @@ def test_losses_follow_the_link() -> None:
     assert held_counts(result.holdings, labels, 2)[1].tolist() == [1000, 4000]
 
 
+@pytest.mark.parametrize("attempts", [1, 2, 3])
+def test_losses_fall_with_the_attempts(attempts: int) -> None:
+    loss, number = 0.6, 20_000
+    network = Network.from_arrays(
+        counts=[[0], [2 * number]], threshold=[[number], [number]], trust=np.ones((2, 2, 1)), drop=[[0, loss], [1, 0]]
+    )
+    graph = graph_of(network, np.array([[0], [-1]], dtype=np.int32), over_ask=False)
+    holdings, labels = holdings_of(network)
+    result = exchange(graph, holdings, labels, network.threshold, seed=1, attempts=attempts)
+    assert result.moved == number
+    assert len(result.lost) / number == pytest.approx(loss**attempts, abs=0.015)
+    # 1 + 0.6 + 0.36 + ...: a second transmission where the first was lost, and so on
+    expected = sum(loss**number for number in range(attempts))
+    assert result.transfers[0].transmissions / number == pytest.approx(expected, abs=0.02)
+
+
 def test_same_seed_same_points_and_uniform_within_the_partition() -> None:
     network, graph = example(1)
     holdings, labels = holdings_of(network)
@@ -109,6 +142,8 @@ def test_bad_input() -> None:
     holdings, labels = holdings_of(network)
     with pytest.raises(UserError, match="exchange.keep"):
         exchange(graph, holdings, labels, network.threshold, seed=0, keep="burn")  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(UserError, match="exchange.attempts cannot be 0"):
+        exchange(graph, holdings, labels, network.threshold, seed=0, attempts=0)
     with pytest.raises(UserError, match="must be the same"):
         exchange(graph, holdings[1:], labels, network.threshold, seed=0)
     with pytest.raises(UserError, match="partitions are 0 to 4"):

@@ -84,8 +84,11 @@ def test_own_clusters_make_another_network_than_shared_ones() -> None:
     assert own.network.threshold == pytest.approx(0.5 * own.network.counts)
     assert own.network.request == pytest.approx(np.full(6, 4.0))
     assert shared.network.centroids is None
-    up, down = shared.parted.bits(32)
-    assert up > own.parted.bits(32)[0] > down > 0
+    (up, down), (own_up, own_down) = (setting.parted.bits(6, 32) for setting in (shared, own))
+    assert (up > own_up).all(), "centroids and counts besides"
+    assert (own_up > 0).all()
+    assert down.tolist() == [32 * (64 + 4 * 64 + 5 * 4)] * 6, "mean, components, common centroids"
+    assert own_down.tolist() == [32 * (64 + 4 * 64)] * 6
 
 
 def test_nothing_but_sums_and_components_is_told() -> None:

@@ -241,6 +241,7 @@ class ExchangeConfig(Section):
         "delete", "R21: a sender deletes what it sent, deletes what was acknowledged, or keeps a copy"
     )
     lossy: bool = option(True, "R20: each datapoint is lost with the link's loss probability")
+    attempts: int = option(1, "transmissions of a datapoint before it is given up; 1: sent once, as in the text", low=1)
 
 
 @dataclass(frozen=True)
@@ -285,6 +286,27 @@ class FederationConfig(Section):
 
 
 @dataclass(frozen=True)
+class EnergyConfig(Section):
+    """What transmissions cost (R28). `d2dfl compare` charges them with one radio; constants are those of all."""
+
+    radio: str = option("first-order", "energy of a transmission: first-order, two-slope, shannon, fixed-power")
+    server_factor: float = option(3.0, "distance to the server, in mean distances between devices", low=0)
+    value_bits: int = option(8, "bits of one value of a datapoint; its label is one more value", low=1)
+    parameter_bits: int = option(32, "bits of one parameter of a model", low=1)
+    electronics_nj_bit: float = option(50.0, "first-order, two-slope: electronics, at either end (E_elec)", low=0)
+    amplifier_pj_bit_m2: float = option(100.0, "first-order: amplifier (epsilon)", low=0)
+    free_space_pj_bit_m2: float = option(10.0, "two-slope: amplifier before the crossover distance", low=0)
+    multipath_pj_bit_m4: float = option(0.0013, "two-slope: amplifier beyond the crossover distance", low=1e-12)
+    transmit_power_w: float = option(0.1, "shannon, fixed-power: radiated power", low=1e-12)
+    circuit_power_w: float = option(0.1, "shannon, fixed-power: power of the circuits, at either end", low=0)
+    bandwidth_hz: float = option(1e6, "shannon: bandwidth", low=1)
+    noise_dbm_hz: float = option(-168.0, "shannon: noise density; thermal noise and a noise figure of 6 dB")
+    loss_at_1_m_db: float = option(40.0, "shannon: path loss over one metre, here at 2.4 GHz", low=0)
+    loss_exponent: float = option(3.0, "shannon: power falls with distance to this power", low=0)
+    rate_bit_s: float = option(1e6, "fixed-power: rate", low=1e-12)
+
+
+@dataclass(frozen=True)
 class Config:
     """Everything that determines a discovery, except the seed."""
 
@@ -303,6 +325,7 @@ class Config:
     radio: RadioConfig = dataclasses.field(default_factory=RadioConfig)
     exchange: ExchangeConfig = dataclasses.field(default_factory=ExchangeConfig)
     federation: FederationConfig = dataclasses.field(default_factory=FederationConfig)
+    energy: EnergyConfig = dataclasses.field(default_factory=EnergyConfig)
 
     def with_(self, **changes: Any) -> Self:
         """A copy with changed fields: `config.with_(**{"reward.gate": 5})` or `with_(reward__gate=5)`."""

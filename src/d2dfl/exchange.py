@@ -1,7 +1,7 @@
 """The actual exchange: a graph and who holds which datapoint in, new holdings out, every datapoint accounted for.
 
 R19: discovery works with real numbers, here whole datapoints move: floor plus largest remainder, never past the
-surplus. R20: each datapoint is lost or not, independently, with the link's loss probability. R21: by default the sender
+surplus. R20: each transmission is lost or not, independently, with the link's loss probability. R21: by default the sender
 deletes what it sent, as in the paper, and what was lost is gone; the number is reported. R22: which points of a
 partition are sent is drawn uniformly.
 """
@@ -30,6 +30,7 @@ class Transfer:
     receiver: int
     sent: Indices  # datapoints put on the air
     arrived: Indices  # those of them that were received
+    transmissions: int  # of datapoints, each attempt counted
 
 
 @dataclass(frozen=True)
@@ -85,15 +86,19 @@ def exchange(
     seed: int,
     keep: Keeping = "delete",
     lossy: bool = True,
+    attempts: int = 1,
 ) -> Exchanged:
     """Move datapoints over the links of a graph.
 
     holdings[device] are datapoint numbers, partition_of[datapoint] their partitions (labels, pseudo-labels or data
     clusters). `keep` says what a sender does with what it sent (R21): delete it all, delete what was acknowledged, or
-    keep a copy of everything. A device never falls below its threshold unless it was below before.
+    keep a copy of everything. A datapoint that is lost is sent again until `attempts` are used up. A device never falls
+    below its threshold unless it was below before.
     """
     if keep not in KEEPING:
         raise UserError(f"exchange.keep cannot be {keep!r}: give one of {', '.join(KEEPING)}")
+    if attempts < 1:
+        raise UserError(f"exchange.attempts cannot be {attempts}: give a whole number at least 1")
     if len(holdings) != graph.devices:
         raise UserError(
             f"the graph has {graph.devices} devices and the holdings {len(holdings)}: they must be the same"
@@ -113,9 +118,22 @@ def exchange(
             pools[transmitter][partition] = pool[amount:]
         sent = np.concatenate(taken)
         loss = graph.drop[receiver, edge] if lossy else 0.0
-        arrives = stream(seed, "exchange-loss", transmitter, receiver, edge).random(len(sent)) >= loss
-        transfers.append(Transfer(transmitter, receiver, sent, sent[arrives]))
+        draws = stream(seed, "exchange-loss", transmitter, receiver, edge)
+        arrives, transmissions = _transmit(len(sent), float(loss), attempts, draws)
+        transfers.append(Transfer(transmitter, receiver, sent, sent[arrives], transmissions))
     return _settle(holdings, transfers, keep)
+
+
+def _transmit(number: int, loss: float, attempts: int, draws: np.random.Generator) -> tuple[NDArray[np.bool_], int]:
+    """[datapoint] whether it arrives, and the transmissions that this took: what is lost is sent again."""
+    arrives, transmissions = np.zeros(number, dtype=bool), 0
+    for _ in range(attempts):
+        missing = np.flatnonzero(~arrives)
+        if not len(missing):
+            break
+        arrives[missing] = draws.random(len(missing)) >= loss
+        transmissions += len(missing)
+    return arrives, transmissions
 
 
 def _shuffled_pools(points: Indices, partition_of: Indices, partitions: int, seed: int, device: int) -> list[Indices]:

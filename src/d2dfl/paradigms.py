@@ -17,7 +17,7 @@ from d2dfl.data import Dataset
 from d2dfl.errors import UserError
 from d2dfl.federation.models import default_encoder, default_model
 from d2dfl.partition.kmeans import Clusters, own_clusters, shared_clusters
-from d2dfl.partition.pca import SERVER, Message, Subspace, common_subspace
+from d2dfl.partition.pca import EVERYBODY, SERVER, Message, Subspace, common_subspace
 from d2dfl.partition.propagation import choose_labelled, pseudo_labels
 from d2dfl.partition.regression import ranges_of
 from d2dfl.privacy import clip_norm, component_noise, noised_clusters
@@ -38,11 +38,15 @@ class Parted:
     measures: Mapping[str, float] = field(default_factory=dict)
     by_device: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # the same, one value a device
 
-    def bits(self, real_bits: int) -> tuple[float, float]:
-        """Bits that went up to the server, and that came down to each device."""
-        up = sum(message.values for message in self.messages if message.receiver == SERVER)
-        down = sum(message.values for message in self.messages if message.sender == SERVER)
-        return float(up * real_bits), float(down * real_bits)
+    def bits(self, devices: int, real_bits: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """[device] bits that it sent up to the server, and [device] that came down to it."""
+        up, down = np.zeros(devices), np.zeros(devices)
+        for message in self.messages:
+            if message.receiver == SERVER:
+                up[message.sender] += message.values * real_bits
+            else:
+                down[slice(None) if message.receiver == EVERYBODY else message.receiver] += message.values * real_bits
+        return up, down
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from d2dfl.exchange import Exchanged, exchange, held_counts
 from d2dfl.federation import Curves, Federated
 from d2dfl.methods import METHODS, Discovery, discover, method_named
 from d2dfl.network import Network
-from d2dfl.network.energy import Ledger, ledger, link_distances_m
+from d2dfl.network.energy import TRAINING, Ledger, Meter
+from d2dfl.network.radios import radio_of
 from d2dfl.paradigms import PARADIGMS, Paradigm, Parted
 from d2dfl.partition.kmeans import Clusters
 from d2dfl.privacy import noised_counts
@@ -35,6 +36,7 @@ IID = "iid"  # not a method: the same data shuffled over the devices, the yardst
 class Setting:
     """What all methods of one seed share."""
 
+    config: Config  # by which it was made
     seed: int
     dataset: Dataset
     holdings: tuple[NDArray[np.int64], ...]  # per device, datapoint numbers
@@ -64,6 +66,7 @@ def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
     """Steps 1 and 2."""
     paradigm = paradigm_of(config)
     paradigm.check(dataset)
+    radio_of(config.energy)  # energy is counted at the end: a wrong name is found now
     truth = paradigm.skew(config, dataset)
     rule, devices = config.data.allocation, config.network.devices
     samples = config.data.samples or min(largest(truth, devices, rule), config.network.samples_per_device)
@@ -75,7 +78,7 @@ def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
     if config.privacy.epsilon > 0:
         heard = noised_counts(counts, config.privacy, seed) if parted.told is None else parted.told.counts
         told = _with_clusters(Network.around(heard.astype(np.float64), config, seed), parted.told, config)
-    return Setting(seed, dataset, holdings, parted, network, told, truth)
+    return Setting(config, seed, dataset, holdings, parted, network, told, truth)
 
 
 def _with_clusters(network: Network, clusters: Clusters | None, config: Config) -> Network:
@@ -108,6 +111,7 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         seed=setting.seed,
         keep=config.exchange.keep,
         lossy=config.exchange.lossy,
+        attempts=config.exchange.attempts,
     )
     empty = [device for device, held in enumerate(moved.holdings) if not len(held) and len(setting.holdings[device])]
     if empty:
@@ -140,26 +144,38 @@ def data_set(config: Config, seed: int) -> Dataset:
     )
 
 
-def energy(prepared: Prepared, curves: Curves, parameters: int) -> Ledger:
-    """Joules spent until the end of the training (R28): 8 bits an input value, 32 a model parameter."""
-    network = prepared.setting.network
-    distances = link_distances_m(network)
-    sent: list[tuple[float, float]] = []
-    if prepared.exchanged is not None:
-        for transfer in prepared.exchanged.transfers:
-            slot = int(np.nonzero(network.candidates[transfer.receiver] == transfer.transmitter)[0][0])
-            sent.append((float(len(transfer.sent)), float(distances[transfer.receiver, slot])))
-    values = int(np.prod(prepared.setting.dataset.train_inputs.shape[1:])) + 1
-    return ledger(
-        network,
-        prepared.discovery.message_bits if prepared.discovery else 0.0,
-        sent,
-        8.0 * values,
-        sum(curves.to_server),
-        sum(curves.from_server),
-        sum(curves.between),
-        32.0 * parameters,
-        prepared.setting.parted.bits(32),
+def energy(prepared: Prepared, curves: Curves, parameters: int, radio: str | None = None) -> Ledger:
+    """Joules that the devices spent until the end of the training (R28); None: the configuration's radio.
+
+    Messages that partition the data go through the server; messages of the discovery are sent until they arrive; a
+    datapoint is charged for every attempt; a model, which training takes to arrive, once. The first weights come from
+    a common seed and cost nothing.
+    """
+    setting = prepared.setting
+    settings, devices = setting.config.energy, setting.network.devices
+    meter = Meter.of(setting.network, settings, radio)
+    up, down = setting.parted.bits(devices, setting.config.discovery.real_bits)
+    talk = meter.talk_j(prepared.discovery.message_bits if prepared.discovery else 0.0)
+    before = np.stack([meter.up_j(up) + meter.down_j(down), talk, _datapoints_j(prepared, meter)], axis=1)
+    rounds = np.zeros((len(curves.links), devices, len(TRAINING)))
+    model_bits = float(settings.parameter_bits * parameters)
+    for number, links in enumerate(curves.links):
+        senders, receivers, models = np.array(links, dtype=np.int64).reshape(-1, 3).T
+        rounds[number, :, 0] = meter.up_j(model_bits * np.array(curves.uploads[number]))
+        rounds[number, :, 1] = meter.down_j(model_bits * np.array(curves.downloads[number]))
+        rounds[number, :, 2] = meter.between_j(senders, receivers, model_bits * models.astype(np.float64))
+    return Ledger(before, rounds)
+
+
+def _datapoints_j(prepared: Prepared, meter: Meter) -> NDArray[np.float64]:
+    """[device] joules of the exchange. The yardstick's shuffle is no transmission."""
+    transfers = prepared.exchanged.transfers if prepared.exchanged else ()
+    values = int(np.prod(prepared.setting.dataset.shape)) + 1  # and the label
+    bits = float(values * prepared.setting.config.energy.value_bits)
+    return meter.between_j(
+        np.array([transfer.transmitter for transfer in transfers], dtype=np.int64),
+        np.array([transfer.receiver for transfer in transfers], dtype=np.int64),
+        np.array([bits * transfer.transmissions for transfer in transfers], dtype=np.float64),
     )
 
 

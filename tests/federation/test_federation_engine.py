@@ -126,6 +126,9 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, scheme: 
         train(tiny, data, settings, 7, on_round=save_then_die)
     resumed = State.load(path)
     assert resumed.round == 2
+    assert resumed.curves.uploads == uncut.curves.uploads[:2]
+    assert resumed.curves.links == uncut.curves.links[:2]
+    assert [len(models) for models in resumed.curves.downloads] == [5, 5]
     curves = train(tiny, data, settings, 7, state=resumed)
     assert curves == uncut.curves
     assert torch.equal(resumed.params, uncut.params)
@@ -239,7 +242,7 @@ def test_runs_that_do_not_fit_together_follow_each_other(monkeypatch: pytest.Mon
 
 def _assert_same(one: Curves, other: Curves) -> None:
     assert one.scores == other.scores
-    assert (one.rounds, one.to_server, one.between) == (other.rounds, other.to_server, other.between)
+    assert (one.rounds, one.uploads, one.links) == (other.rounds, other.uploads, other.links)
     assert np.allclose(one.losses, other.losses, rtol=1e-4)
     assert np.allclose(one.training_losses, other.training_losses, rtol=1e-4, equal_nan=True)
 

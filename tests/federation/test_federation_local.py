@@ -103,7 +103,7 @@ def test_loop_and_stack_agree(scheme: str, factory: Any, changes: dict[str, Any]
     assert np.allclose(loop.curves.training_losses, stack.curves.training_losses, rtol=1e-4)
     assert np.allclose(loop.curves.losses, stack.curves.losses, rtol=1e-4)
     assert loop.curves.scores == stack.curves.scores
-    assert loop.curves.between == stack.curves.between
+    assert loop.curves.links == stack.curves.links
 
 
 @pytest.mark.parametrize("executor", ["loop", "stack"])

@@ -43,16 +43,12 @@ def test_the_models_that_arrive_are_1_2_4() -> None:
     assert mixing is not None
     mixing.apply(params)
     assert torch.allclose(params, torch.tensor([[3.1, 5.9]] * 3))
-    assert (mixing.to_server, mixing.from_server, mixing.between) == (3, 3, 0)
 
 
 @pytest.mark.parametrize("scheme", ["fedavg", "fedprox", "fedsgd"])
 def test_a_straggler_has_a_zero_column_and_still_receives(scheme: str) -> None:
     absent = SIZES * [1, 0, 1]
     assert np.allclose(matrix(scheme, absent, 10), [[1 / 7, 0, 6 / 7]] * 3)
-    mixing = mix(scheme, absent, 10)
-    assert mixing is not None
-    assert (mixing.to_server, mixing.from_server) == (2, 3)
 
 
 def test_decentralised_averages_itself_and_drawn_others() -> None:
@@ -106,12 +102,52 @@ def test_semi_decentralised_server_averages_one_device_of_each_subset() -> None:
     assert np.allclose(mixed, head @ inside), "first the subsets, then the server"
 
 
-def test_semi_decentralised_counts_what_is_sent() -> None:
-    inside, globally = (mix("semi-decentralised", np.ones(10), step) for step in (2, 8))
-    assert inside is not None
-    assert globally is not None
-    assert (inside.to_server, inside.from_server, inside.between) == (0, 0, 40)
-    assert (globally.to_server, globally.from_server, globally.between) == (2, 10, 40)
+def sent(*arguments: Any, **settings: Any) -> tuple[list[int], list[int], list[tuple[int, int]]]:
+    """Models by device to the server and from it, and (sender, receiver) of those between devices."""
+    mixing = mix(*arguments, **settings)
+    assert mixing is not None
+    pairs = sorted((sender, receiver) for sender, receiver in mixing.between.tolist())
+    return mixing.uploads.tolist(), mixing.downloads.tolist(), pairs
+
+
+@pytest.mark.parametrize("scheme", ["fedavg", "fedprox", "fedsgd"])
+def test_a_server_hears_from_all_but_stragglers_and_tells_everybody(scheme: str) -> None:
+    assert sent(scheme, SIZES, 10) == ([1, 1, 1], [1, 1, 1], [])
+    assert sent(scheme, SIZES * [1, 0, 1], 10) == ([1, 0, 1], [1, 1, 1], [])
+
+
+def test_decentralised_models_go_from_neighbour_to_neighbour() -> None:
+    nothing = [0, 0, 0]
+    all_pairs = [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+    assert sent("decentralised", SIZES, 10) == (nothing, nothing, all_pairs)
+    # 1 is absent: it sends nothing and still receives
+    assert sent("decentralised", SIZES * [1, 0, 1], 10) == (nothing, nothing, [(0, 1), (0, 2), (2, 0), (2, 1)])
+    few = matrix("decentralised", np.ones(6), 10, neighbours=2)
+    _, _, pairs = sent("decentralised", np.ones(6), 10, neighbours=2)
+    assert pairs == sorted((s, r) for r, s in zip(*np.nonzero(few), strict=True) if s != r), "whoever is averaged sent"
+
+
+def test_semi_decentralised_models_stay_inside_subsets_but_for_the_heads() -> None:
+    inside = matrix("semi-decentralised", np.ones(4), 2, subset=2)
+    pairs = sorted((s, r) for r, s in zip(*np.nonzero(inside), strict=True) if s != r)
+    assert len(pairs) == 4
+    assert sent("semi-decentralised", np.ones(4), 2, subset=2) == ([0] * 4, [0] * 4, pairs)
+    uploads, downloads, between = sent("semi-decentralised", np.ones(4), 8, subset=2)
+    assert (downloads, between) == ([1] * 4, pairs)
+    assert all(uploads[one] + uploads[other] == 1 for one, other in pairs), "one head of each subset"
+    raw = sent("semi-decentralised", np.ones(4), 8, subset=2, heads="raw")
+    assert raw == (uploads, [1] * 4, []), "a head sends its own model: nothing moves inside the subset"
+    absent = np.array([1.0, 0, 1, 1])
+    uploads, downloads, between = sent("semi-decentralised", absent, 8, subset=2)
+    partner = next(s for s, r in pairs if r == 1)
+    assert (uploads[1], uploads[partner], downloads) == (0, 1, [1] * 4)
+    assert between == [pair for pair in pairs if pair[0] != 1]
+
+
+@pytest.mark.parametrize("named", [{"to_server": 3}, {"from_server": [2]}, {"between": [(-1, 0)]}])
+def test_senders_that_do_not_exist_are_refused(named: dict[str, Any]) -> None:
+    with pytest.raises(UserError, match="devices from 0 to 1"):
+        mixing_of([(np.array([0, 1]), np.ones(2))], np.zeros(2), **named)
 
 
 @given(

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional
+
+from d2dfl.errors import UserError
 
 COLUMNS = {"cpu": 1 << 15, "cuda": 1 << 20}  # parameters at a time: temporary rows stay small, on a CPU in its cache
 
@@ -24,9 +26,10 @@ class Mixing:
     sources: NDArray[np.int64]  # [average, source]; entries with weight 0 only pad
     weights: NDArray[np.float64]  # [average, source], each row sums to 1
     receives: NDArray[np.int64]  # [device]; -1: keeps its own model
-    to_server: int = 0  # models sent, for whoever counts energy
-    from_server: int = 0
-    between: int = 0
+    # Models sent, for whoever counts energy:
+    uploads: NDArray[np.int64]  # [device] to the server
+    downloads: NDArray[np.int64]  # [device] from the server
+    between: NDArray[np.int64]  # [model, 2] sender and receiver
 
     def matrix(self) -> NDArray[np.float64]:
         """The same as a dense matrix [device, device]."""
@@ -60,12 +63,35 @@ def _averages(block: Tensor, sources: Tensor, weights: Tensor) -> Tensor:
     return functional.embedding_bag(sources, block.contiguous(), per_sample_weights=weights, mode="sum")
 
 
-def mixing_of(groups: Sequence[tuple[NDArray[Any], NDArray[Any]]], receives: NDArray[Any], **sent: int) -> Mixing:
-    """A Mixing from (devices, weights) of each average; weights are scaled to sum to 1."""
+def mixing_of(
+    groups: Sequence[tuple[NDArray[Any], NDArray[Any]]],
+    receives: NDArray[Any],
+    *,
+    to_server: ArrayLike = (),
+    from_server: ArrayLike = (),
+    between: ArrayLike = (),
+) -> Mixing:
+    """A Mixing from (devices, weights) of each average; weights are scaled to sum to 1.
+
+    What it sends: `to_server` names the devices that send a model to the server, `from_server` those that receive one,
+    `between` lists (sender, receiver) of each model sent from device to device. No names, no energy.
+    """
     width = max(len(devices) for devices, _ in groups)
     sources = np.zeros((len(groups), width), dtype=np.int64)
     weights = np.zeros((len(groups), width))
     for number, (devices, shares) in enumerate(groups):
         sources[number, : len(devices)] = devices
         weights[number, : len(devices)] = shares / shares.sum()
-    return Mixing(sources, weights, receives.astype(np.int64), **sent)
+    total = len(receives)
+    up, down = (np.bincount(_named(devices, total), minlength=total) for devices in (to_server, from_server))
+    pairs = _named(between, total).reshape(-1, 2)
+    return Mixing(sources, weights, receives.astype(np.int64), up, down, pairs)
+
+
+def _named(devices: ArrayLike, total: int) -> NDArray[np.int64]:
+    named = np.asarray(devices, dtype=np.int64)
+    if named.ndim == 0 or (named.size and not 0 <= named.min() <= named.max() < total):
+        raise UserError(
+            f"a scheme says that models were sent by {devices!r}: give a list of devices from 0 to {total - 1}"
+        )
+    return named

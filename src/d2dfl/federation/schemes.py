@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
@@ -35,13 +35,13 @@ def server_average(moment: Moment) -> Mixing | None:
     senders = np.nonzero(moment.weights)[0]
     if moment.step % moment.settings.interval or not len(senders):
         return None
-    return _broadcast(moment, senders, moment.weights[senders], len(senders))
+    return _broadcast(moment, senders, moment.weights[senders], senders)
 
 
 def average_each_step(moment: Moment) -> Mixing | None:
     """FedSGD: the weighted mean after every step, which is a step along the weighted mean of the gradients."""
     senders = np.nonzero(moment.weights)[0]
-    return _broadcast(moment, senders, moment.weights[senders], len(senders)) if len(senders) else None
+    return _broadcast(moment, senders, moment.weights[senders], senders) if len(senders) else None
 
 
 def random_neighbours(moment: Moment) -> Mixing | None:
@@ -52,7 +52,7 @@ def random_neighbours(moment: Moment) -> Mixing | None:
     draws = stream(moment.seed, "neighbours", moment.step)
     drawn = min(settings.neighbours, moment.devices - 1)
     groups: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
-    between = 0
+    sent: list[NDArray[np.int64]] = []
     receives = np.full(moment.devices, -1)
     for device in range(moment.devices):
         others = draws.choice(moment.devices - 1, drawn, replace=False)
@@ -61,8 +61,8 @@ def random_neighbours(moment: Moment) -> Mixing | None:
         if len(members):
             receives[device] = len(groups)
             groups.append((members, moment.weights[members]))
-            between += int(np.sum(members != device))
-    return mixing_of(groups, receives, between=between) if groups else None
+            sent.append(_all_to(members, [device]))
+    return mixing_of(groups, receives, between=np.concatenate(sent)) if groups else None
 
 
 def subsets_and_heads(moment: Moment) -> Mixing | None:
@@ -74,27 +74,38 @@ def subsets_and_heads(moment: Moment) -> Mixing | None:
         return None
     shares = np.array([moment.weights[members].sum() for members in subsets])
     present = [members[moment.weights[members] > 0] for members in subsets]
-    exchanged = sum(len(here) * (len(members) - 1) for here, members in zip(present, subsets, strict=True))
+    sent = np.concatenate([_all_to(here, members) for here, members in zip(present, subsets, strict=True)])
     if not globally:
         receives = np.full(moment.devices, -1)
         for number, members in enumerate(subsets):
             receives[members] = number
         groups = [(here, moment.weights[here]) for here in present]
-        return mixing_of(groups, receives, between=exchanged)
+        return mixing_of(groups, receives, between=sent)
+    draws = stream(moment.seed, "heads", moment.step)
+    heads = np.array([draws.choice(here) for here in present])
     if locally and settings.heads == "mixed":
         # Whichever device is drawn holds its subset's mean: the mean of the heads is the mean of all.
         senders = np.concatenate(present)
-        return _broadcast(moment, senders, moment.weights[senders], len(subsets), exchanged)
-    draws = stream(moment.seed, "heads", moment.step)
-    heads = np.array([draws.choice(here) for here in present])
-    return _broadcast(moment, heads, shares, len(subsets))
+        return _broadcast(moment, senders, moment.weights[senders], heads, sent)
+    return _broadcast(moment, heads, shares, heads)
 
 
 def _broadcast(
-    moment: Moment, senders: NDArray[np.int64], weights: NDArray[np.float64], uploads: int, between: int = 0
+    moment: Moment,
+    members: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    uploading: NDArray[np.int64],
+    between: ArrayLike = (),
 ) -> Mixing:
-    everyone = np.zeros(moment.devices)
-    return mixing_of([(senders, weights)], everyone, to_server=uploads, from_server=moment.devices, between=between)
+    """The average of some goes to all."""
+    everyone = np.arange(moment.devices)
+    return mixing_of([(members, weights)], 0 * everyone, to_server=uploading, from_server=everyone, between=between)
+
+
+def _all_to(senders: ArrayLike, receivers: ArrayLike) -> NDArray[np.int64]:
+    """[model, 2] sender and receiver: every sender's model goes to every receiver but itself."""
+    pairs = np.stack(np.meshgrid(senders, receivers), axis=-1).reshape(-1, 2)
+    return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]], dtype=np.int64)
 
 
 def _subsets(moment: Moment) -> list[NDArray[np.int64]]:

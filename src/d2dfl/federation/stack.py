@@ -12,14 +12,19 @@ from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.batches import Plan
 from d2dfl.federation.local import PIECE, TEST_PIECE, Executor, Job, Loop, generator, prepared
+from d2dfl.federation.losses import Loss
 from d2dfl.federation.optimisers import Memory, blank_memory, descend
 from d2dfl.federation.stacked import stacked_forward
 
 # Stacked parameters [row, *shape] in the layout's order, inputs [row, n, ...] -> outputs [row, n, ...].
 Forward = Callable[[Sequence[Tensor], Tensor], Tensor]
+# The same, targets [row, n] and shares [row, n] of each datapoint in its row's mean -> mean losses [row].
+Losses = Callable[[Sequence[Tensor], Tensor, Tensor, Tensor], Tensor]
 Notice = Callable[[str], None]  # called with a sentence that the user should see
 
 DENSE_LIMIT = 1 << 18  # parameters; on a CPU larger dense models leave its cache and the loop is faster
+KEPT = 4  # kinds of models and shapes whose compiled code stays
+_kept: dict[tuple[object, ...], "Losses"] = {}
 
 
 def vmapped(job: Job) -> Forward:
@@ -51,6 +56,38 @@ def fastest(job: Job) -> Forward:
     return forward
 
 
+def stacked_outputs(loss: Loss, forward: Forward, weights: Sequence[Tensor], inputs: Tensor) -> Tensor:
+    """Outputs [row, n, ...], or [row, view, n, ...] where the loss makes views."""
+    if loss.prepare is None:
+        return forward(weights, inputs)
+    outputs = forward(weights, inputs.flatten(1, 2))
+    return outputs.view(*inputs.shape[:3], *outputs.shape[2:])
+
+
+def losses_of(loss: Loss, forward: Forward) -> Losses:
+    """Each row's mean loss. It holds on to no data: compiled, it outlives a training."""
+    per_sample = vmap(loss.per_sample)
+
+    def losses(weights: Sequence[Tensor], inputs: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
+        return (per_sample(stacked_outputs(loss, forward, weights, inputs), targets) * shares).sum(dim=1)
+
+    return losses
+
+
+def compiled_losses(kind: tuple[object, ...], losses: Losses) -> Losses:
+    """The same, compiled once for all trainings of this kind in this process: it takes half a minute.
+
+    PyTorch gives up compiling code that it has compiled for too many models and shapes, without a word and for good; so
+    all is forgotten when there are many.
+    """
+    if kind not in _kept:
+        if len(_kept) >= KEPT:
+            torch.compiler.reset()
+            _kept.clear()
+        _kept[kind] = torch.compile(losses, mode="reduce-overhead", dynamic=False)
+    return _kept[kind]
+
+
 class Stack:
     """All devices at once. `forward` may be replaced by a faster one for a kind of model or processor."""
 
@@ -64,13 +101,11 @@ class Stack:
         self.gradient = torch.empty(0)
         # Compiled, window gathering, pooling, loss and optimiser become a few kernels each: 9 ms a step become 4.
         # Shapes are fixed for a whole training; code for shapes that may vary took minutes to compile.
-        compiles = compiled and job.inputs.is_cuda and stacked_forward(job.model) is not None
-        self.losses = torch.compile(self._losses, mode="reduce-overhead", dynamic=False) if compiles else self._losses
-        self.descend = torch.compile(descend, dynamic=False) if compiles else descend
-
-    def _losses(self, leaves: list[Tensor], inputs: Tensor, targets: Tensor, shares: Tensor) -> Tensor:
-        """Each row's mean loss [row]."""
-        return (self.per_sample(self._outputs(leaves, inputs), targets) * shares).sum(dim=1)
+        self.compiles = compiled and job.inputs.is_cuda and stacked_forward(job.model) is not None
+        self.losses = losses_of(job.loss, self.forward)
+        self.descend = torch.compile(descend, dynamic=False) if self.compiles else descend
+        # A sequence of plain layers is fully described by its text.
+        self.kind = (str(job.model), job.loss, job.settings.precision, forward)
 
     def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
         job, place = self.job, params.device
@@ -88,6 +123,8 @@ class Stack:
         shares = (torch.arange(indices.shape[2], device=place) < counts) / counts
         losses = torch.empty(plan.indices.shape[:2], device=place)
         job.model.train()
+        if self.compiles:
+            self.losses = compiled_losses((*self.kind, tuple(indices.shape[1:])), self.losses)
         for step in range(len(indices)):
             losses[step] = self._gradient(leaves, indices[step], shares, plan, step)
             self.descend(rows, self.gradient, own, anchor, job.settings)
@@ -132,12 +169,6 @@ class Stack:
             )
         return torch.stack(rows)
 
-    def _outputs(self, weights: Sequence[Tensor], inputs: Tensor) -> Tensor:
-        if self.job.loss.prepare is None:
-            return self.forward(weights, inputs)
-        outputs = self.forward(weights, inputs.flatten(1, 2))
-        return outputs.view(*inputs.shape[:3], *outputs.shape[2:])
-
     @torch.no_grad()
     def evaluate(self, params: Tensor, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         self.job.model.eval()
@@ -147,7 +178,9 @@ class Stack:
         for start in range(0, len(inputs), TEST_PIECE):
             wanted = targets[start : start + TEST_PIECE].expand(len(params), *[-1] * targets.ndim)
             views = prepared(self.job.loss, inputs[start : start + TEST_PIECE], 0, start)
-            outputs = self._outputs(weights, views.expand(len(params), *[-1] * views.ndim))
+            outputs = stacked_outputs(
+                self.job.loss, self.forward, weights, views.expand(len(params), *[-1] * views.ndim)
+            )
             losses += self.per_sample(outputs, wanted).sum(dim=1)
             scores += self.score(outputs, wanted).sum(dim=1)
         return losses / len(inputs), scores / len(inputs)

@@ -1,6 +1,7 @@
 """What a training is at the end of a round: saved and restored bit for bit."""
 
 import os
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from torch import Tensor
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.federated import Federated
+from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import Memory
 
-VERSION = 2
+VERSION = 3
 
 
 @dataclass
@@ -31,14 +33,43 @@ class Curves:
     losses: list[float] = field(default_factory=list)
     device_scores: list[list[float]] = field(default_factory=list)  # one entry for one shared model
     training_losses: list[float] = field(default_factory=list)  # mean over the round's minibatches
-    to_server: list[int] = field(default_factory=list)  # models sent
-    from_server: list[int] = field(default_factory=list)
-    between: list[int] = field(default_factory=list)
+    uploads: list[list[int]] = field(default_factory=list)  # [round][device] models sent to the server
+    downloads: list[list[int]] = field(default_factory=list)  # [round][device] models received from it
+    links: list[list[tuple[int, int, int]]] = field(default_factory=list)  # [round] (sender, receiver, models)
 
     @property
     def score(self) -> float:
         """The last one."""
         return self.scores[-1]
+
+    @property
+    def to_server(self) -> list[int]:
+        """[round] models sent to the server."""
+        return [sum(models) for models in self.uploads]
+
+    @property
+    def from_server(self) -> list[int]:
+        """[round] models received from the server."""
+        return [sum(models) for models in self.downloads]
+
+    @property
+    def between(self) -> list[int]:
+        """[round] models sent from device to device."""
+        return [sum(models for _, _, models in links) for links in self.links]
+
+    def begin_round(self, devices: int) -> None:
+        """A round in which nothing was sent yet."""
+        self.uploads.append([0] * devices)
+        self.downloads.append([0] * devices)
+        self.links.append([])
+
+    def book(self, mixing: Mixing) -> None:
+        """Add the models that an aggregation sends to those of the round."""
+        self.uploads[-1] = (mixing.uploads + self.uploads[-1]).tolist()
+        self.downloads[-1] = (mixing.downloads + self.downloads[-1]).tolist()
+        sent = Counter({(sender, receiver): models for sender, receiver, models in self.links[-1]})
+        sent.update((sender, receiver) for sender, receiver in mixing.between.tolist())
+        self.links[-1] = [(*pair, models) for pair, models in sorted(sent.items())]
 
     def rounds_to(self, target: float) -> int | None:
         """Rounds until the score was first as good as a target, or None."""

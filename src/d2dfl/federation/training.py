@@ -60,8 +60,7 @@ class Training:
         length = self.scheme.round_steps(self.settings)
         for run in self.runs:
             run.here = present(self.settings, run.seed, number, run.data.devices)
-            for sent in (run.state.curves.to_server, run.state.curves.from_server, run.state.curves.between):
-                sent.append(0)
+            run.state.curves.begin_round(run.data.devices)
         rows, losses, waiting = np.zeros(0, dtype=np.int64), [], 0
         for step in range(number * length + 1, (number + 1) * length + 1):
             waiting += 1
@@ -93,9 +92,7 @@ class Training:
             if self.settings.momentum_rule == "mix":
                 for remembered in run.state.memory.values():
                     mixing.apply(remembered)
-            run.state.curves.to_server[-1] += mixing.to_server
-            run.state.curves.from_server[-1] += mixing.from_server
-            run.state.curves.between[-1] += mixing.between
+            run.state.curves.book(mixing)
 
     def _finish(self, done: int, rows: NDArray[np.int64], losses: NDArray[np.float32]) -> None:
         """Book a round: refuse losses that are no numbers, note the mean, evaluate when it is time."""
