@@ -36,7 +36,7 @@ $(READY): pyproject.toml constraints.txt
 	  { echo "d2dfl needs Python 3.11 or newer; call: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	grep -v '^torch==' constraints.txt > $(VENV)/constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/constraints.txt '$(TORCH)' -e '.[gcn,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/constraints.txt '$(TORCH)' -e '.[gcn,env,dev]'
 	@touch $@
 
 clean:
