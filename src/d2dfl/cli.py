@@ -40,6 +40,8 @@ from d2dfl.cli_output import (
     print_side_by_side,
     save_all,
 )
+from d2dfl.cli_report import report_command
+from d2dfl.cli_reproduce import reproduce_command
 from d2dfl.config import Config, preset
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.methods import METHODS, Discovery, discover, method_named, warm_up
@@ -54,6 +56,8 @@ REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks fo
 typer.core.HAS_RICH = False
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.add_typer(data_app, name="data")
+app.command("report")(report_command)
+app.command("reproduce")(reproduce_command)
 
 
 @app.callback()

@@ -8,13 +8,14 @@ import dataclasses
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args, get_origin
 
 from d2dfl.errors import UserError
 from d2dfl.network.files import write_whole
 
 FORMAT = 1
 FILE = "findings.json"
+LARGEST = 1e100  # a larger number was never measured, and its square would not be finite
 Texts = tuple[str, ...]
 Numbers = tuple[float, ...]
 
@@ -27,6 +28,9 @@ class Table:
     columns: Texts
     rows: tuple[Texts, ...]
     note: str = ""
+
+    def __post_init__(self) -> None:
+        _same(self.title, len(self.columns), *map(len, self.rows))
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,9 @@ class Line:
     low: Numbers
     high: Numbers
 
+    def __post_init__(self) -> None:
+        _same(self.title, *map(len, (self.x, self.mean, self.low, self.high)))
+
 
 @dataclass(frozen=True)
 class Chart:
@@ -72,6 +79,12 @@ class Bars:
     parts: Texts
     values: tuple[Numbers, ...]
 
+    def __post_init__(self) -> None:
+        _same(self.title, len(self.parts), len(self.values))
+        _same(self.title, len(self.bars), *map(len, self.values))
+        if any(value < 0 for part in self.values for value in part):
+            raise ValueError(f"a bar of {self.title!r:.80} is negative")
+
 
 @dataclass(frozen=True)
 class Link:
@@ -82,6 +95,10 @@ class Link:
     loss: float  # probability
     trusted: int  # partitions
     amounts: Numbers  # [partition] datapoints sent
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.loss <= 1 or any(amount < 0 for amount in self.amounts):
+            raise ValueError(f"the link from {self.transmitter} to {self.receiver} loses or sends an impossible amount")
 
 
 @dataclass(frozen=True)
@@ -106,6 +123,24 @@ class Map:
     threshold: tuple[Numbers, ...]  # [device][partition]
     before: tuple[Numbers, ...]  # [device][partition] datapoints
     layers: tuple[Layer, ...]
+
+    def __post_init__(self) -> None:
+        devices, partitions = len(self.positions), len(self.partitions)
+        if not devices:
+            raise ValueError(f"there is no device on {self.title!r:.80}")
+        _same(self.title, 2, *map(len, self.positions))
+        for each in (self.cluster, self.threshold, self.before):
+            _same(self.title, devices, len(each))
+        for layer in self.layers:
+            _same(self.title, devices, len(layer.after), len(layer.satisfied))
+            _same(self.title, partitions, *map(len, layer.after), *(len(link.amounts) for link in layer.links))
+            ends = [(link.transmitter, link.receiver) for link in layer.links]
+            if not all(0 <= end < devices for pair in ends for end in pair) or any(a == b for a, b in ends):
+                raise ValueError(f"a link of {layer.title!r:.80} joins no two devices")
+            counted = (*layer.satisfied, *(link.trusted for link in layer.links))
+            if not all(0 <= number <= partitions for number in counted):
+                raise ValueError(f"{layer.title!r:.80} counts more partitions than there are")
+        _same(self.title, partitions, *map(len, self.threshold), *map(len, self.before))
 
 
 @dataclass(frozen=True)
@@ -149,58 +184,47 @@ class Findings:
             content = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise UserError(f"{folder} holds no {FILE}: give a folder that run, compare or reproduce made") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"{path} is not readable as JSON: {error}") from None
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
             raise UserError(f"{path} was written by another version of d2dfl")
         try:
-            found: Self = _read(cls, content)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            found: Self = read_record(cls, content)
+        except (TypeError, ValueError) as error:
             raise UserError(f"{path} is not a record of findings: {error}") from None
         return found
 
 
-_PARTS: dict[str, type] = {
-    "verdicts": Verdict,
-    "tables": Table,
-    "charts": Chart,
-    "lines": Line,
-    "bars": Bars,
-    "maps": Map,
-    "layers": Layer,
-    "links": Link,
-    "pictures": Picture,
-}
-
-
-def _read(kind: Any, content: dict[str, Any]) -> Any:
+def read_record(kind: Any, content: Any) -> Any:
     """A record of this kind from plain values, every field checked against its declared kind."""
-    known = {item.name: item for item in dataclasses.fields(kind)}
+    if not isinstance(content, dict):
+        raise ValueError(f"{kind.__name__} cannot be {content!r:.40}")
+    known = {item.name: item.type for item in dataclasses.fields(kind)}
     values: dict[str, Any] = {}
     for name, value in content.items():
         if name not in known:
-            raise ValueError(f"there is no field {name!r} in {kind.__name__}")
-        values[name] = _value(kind, name, value, known[name].type)
+            raise ValueError(f"there is no field {name!r:.40} in {kind.__name__}")
+        values[name] = _value(known[name], value, f"{kind.__name__}.{name}")
     return kind(**values)
 
 
-def _value(kind: type, name: str, value: Any, hint: Any) -> Any:
-    part = _PARTS.get(name)
-    if part is not None and kind is not Bars:
-        return tuple(_read(part, item) for item in value)
-    if hint is str or hint is int or hint is float:
-        wanted = (int, float) if hint is float else hint
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            raise ValueError(f"{kind.__name__}.{name} cannot be {value!r}")
-        return value
-    if not isinstance(value, list):
-        raise ValueError(f"{kind.__name__}.{name} is not a list")
-    return _frozen(value)
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        return read_record(hint, value)
+    if get_origin(hint) is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"{where} is not a list")
+        return tuple(_value(get_args(hint)[0], item, where) for item in value)
+    wanted = (int, float) if hint is float else hint
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise ValueError(f"{where} cannot be {value!r:.40}")
+    if isinstance(value, int | float) and not abs(value) <= LARGEST:
+        raise ValueError(f"{where} holds {value!r:.40}")
+    if isinstance(value, str):
+        value.encode()  # half a surrogate pair is no text, and could not be written again
+    return value
 
 
-def _frozen(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_frozen(item) for item in value)
-    if isinstance(value, str | int | float):
-        return value
-    raise ValueError(f"a list holds {value!r}")
+def _same(what: str, *lengths: int) -> None:
+    if len(set(lengths)) > 1:
+        raise ValueError(f"the parts of {what!r:.80} differ in length")

@@ -111,4 +111,11 @@ class RunFolder:
 
 def versions() -> dict[str, str]:
     """What the numbers were made with."""
-    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in PACKAGES}}
+    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"  # run from a source tree

@@ -70,18 +70,35 @@ class Net(NamedTuple):
     verdict: "torch.nn.Linear"
 
 
+KEPT = 8  # trained nets
+_kept: dict[tuple[object, ...], tuple[Net, Gauge]] = {}
+
+
 def find(task: Task) -> Found:
     """Train the net on systems of 10 devices, then give every device the link that the net likes best."""
     _require()
-    # The stage is not in the seeds: every stage arrives at the same net, as if the server had trained once.
-    systems = training_systems(task)
-    gauge = gauge_of(systems, power=task.network.rss is not None)
-    net = make_net(len(gauge.center), int(stream(task.seed, "gcn", "net").integers(2**63)))
-    lessons = [(scene_of(system, gauge), right_links(task, system)) for system in systems]
-    with one_thread():
-        train(net, lessons, task)
+    net, gauge = trained(task)
     slots = best_slots(net, scene_of(task.network, gauge), task.network.candidates)
     return Found(slots[:, None], *cost(task))
+
+
+def trained(task: Task) -> tuple[Net, Gauge]:
+    """The net, and the scale of its inputs. The last few are kept: stages and points of a sweep ask for the same one."""
+    config, power = task.config, task.network.rss is not None
+    # The stage is not in the seeds: every stage arrives at the same net, as if the server had trained once.
+    settings = (replace(config.network, devices=DEVICES), _drawable(task), config.reward, config.gcn)
+    key = (*settings, task.network.partitions, power, task.seed)
+    if key not in _kept:
+        systems = training_systems(task)
+        gauge = gauge_of(systems, power)
+        net = make_net(len(gauge.center), int(stream(task.seed, "gcn", "net").integers(2**63)))
+        lessons = [(scene_of(system, gauge), right_links(task, system)) for system in systems]
+        with one_thread():
+            train(net, lessons, task)
+        while len(_kept) >= KEPT:
+            _kept.pop(next(iter(_kept)))
+        _kept[key] = net, gauge
+    return _kept[key]
 
 
 def _require() -> None:

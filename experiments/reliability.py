@@ -1,0 +1,69 @@
+"""Fig. 6d: probability that a datapoint arrives, and the share that crosses between reliable clusters; nobody trains."""
+
+import numpy as np
+
+from d2dfl.reproduce import (
+    BASELINES,
+    CONTROL,
+    FIVE,
+    NONE,
+    OURS,
+    PAPERS,
+    SYSTEMS,
+    Experiment,
+    Point,
+    Results,
+    Shown,
+    exchange_only,
+    sweep_table,
+    task,
+)  # fmt: skip
+
+MOVERS = tuple(item for item in BASELINES if item is not NONE)
+SEEDS = {"tiny": 2, "small": 10, "paper": 20}
+
+
+def points(scale: str) -> list[Point]:
+    contenders = (PAPERS, OURS, FIVE, *MOVERS, CONTROL)
+    return [Point("radio signals, 10 devices", task("radio", scale, devices=10), "semi", contenders)]
+
+
+def success(cell: dict) -> float:
+    return np.nan if cell["success"] is None else cell["success"]
+
+
+def inter(cell: dict) -> float:
+    return np.nan if cell["inter"] is None else cell["inter"]
+
+
+def moved(cell: dict) -> float:
+    return cell["moved"]
+
+
+def show(results: Results) -> Shown:
+    (point,) = results.points
+    rivals = [item.name for item in MOVERS if results.whole(point, item.name)]
+    theirs = np.stack([results.each(point, name, success) for name in rivals])
+    volume = np.stack([results.each(point, name, moved) for name in rivals])
+    crossing = np.nanmean([results.each(point, name, inter) for name in rivals], axis=0)
+    quantities: dict = {"success": {}, "success-moving": {}, "inter": {}}
+    for system in SYSTEMS:
+        mine, amount = results.each(point, system.name, success), results.each(point, system.name, moved)
+        busy = np.where(volume >= 0.5 * amount, theirs, np.nan)
+        quantities["success"][system.name] = _known(mine - np.nanmax(theirs, axis=0))
+        others = np.where(np.isnan(busy).all(axis=0), np.nan, np.nanmax(np.nan_to_num(busy, nan=-1), axis=0))
+        quantities["success-moving"][system.name] = _known(mine - others)
+        quantities["inter"][system.name] = _known(results.each(point, system.name, inter) - crossing)
+    tables = (
+        sweep_table(results, "Probability of success", success),
+        sweep_table(results, "Share between clusters", inter),
+        sweep_table(results, "Datapoints sent", moved, 0),
+    )
+    return Shown(quantities, tables)
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    return values[np.isfinite(values)]
+
+
+EXPERIMENT = Experiment("reliability", points, show, exchange_only, SEEDS)

@@ -1,0 +1,178 @@
+"""`d2dfl reproduce`: the paper's figures and tables, with its numbers beside ours."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from d2dfl.cli_output import console
+from d2dfl.errors import UserError
+from d2dfl.findings import Findings
+from d2dfl.grid import Progress as Share
+from d2dfl.network.files import write_whole
+
+OUT = Path("runs/reproduce")
+COLOURS = {"reproduced": "green", "direction only": "yellow", "not reproduced": "red"}
+
+
+def reproduce_command(
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Experiments, or all; list shows them; a script of your own by its path.", metavar="NAME…"),
+    ],
+    scale: Annotated[str, typer.Option(help="tiny (minutes), small (a laptop's night), paper (a GPU).")] = "tiny",
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds.  [default: by experiment]", show_default=False, min=1)
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: an existing cluster.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False, min=1)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Measure only what is missing in --out.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder.  [default: runs/reproduce-SCALE]", show_default=False)
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
+    figures: Annotated[bool, typer.Option(help="Also draw every chart as PDF, SVG and PNG.")] = True,
+) -> None:
+    """Reproduce figures and tables of the paper, its numbers beside ours.
+
+    Every cell (method, point, seed) is kept in the folder as soon as it is there. Names: `d2dfl reproduce list`.
+    """
+    from d2dfl.reproduce.catalogue import experiment_names
+    from d2dfl.reproduce.run import Request, reproduce
+
+    if names == ["list"]:
+        _print_list()
+        return
+    chosen = experiment_names() if names == ["all"] else list(dict.fromkeys(names))
+    folder = out or OUT.with_name(f"{OUT.name}-{scale}")
+    with _bar() as tell:
+        done = reproduce(Request(chosen, scale, folder, seeds, engine, workers, resume), tell)
+    for found in done.findings:
+        _print_findings(found)
+    if done.findings:
+        write_whole(folder / "table.md", overview(done.findings).encode())
+        if figures:
+            _draw(done.findings, folder)
+    if json_output:
+        sys.stdout.write(as_json(done.findings) + "\n")
+    for failure in done.failures[:20]:
+        console.print(f"not measured: {failure.key}: {failure.reason}", highlight=False, soft_wrap=True, markup=False)
+    if len(done.failures) > 20:
+        console.print(f"… and {len(done.failures) - 20} more, see {folder / 'failures'}", highlight=False)
+    console.print(f"results: {folder}; a page of them: d2dfl report {folder}", highlight=False, soft_wrap=True)
+    if not done.findings:
+        raise UserError("nothing could be measured: the reasons stand above")
+
+
+def _draw(findings: tuple[Findings, ...], folder: Path) -> None:
+    from d2dfl.figures import draw_figures
+
+    for found in findings:
+        draw_figures(found, folder / found.name)
+
+
+def _print_list() -> None:
+    from d2dfl.reproduce.catalogue import experiment_names, load_experiment
+    from d2dfl.reproduce.experiment import SCALES
+    from d2dfl.reproduce.run import claims_of
+
+    table = Table("experiment", "of the paper", *SCALES, "the paper's claim", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in experiment_names():
+        claims, experiment = claims_of(name), load_experiment(name)
+        costs = [_cost(len(experiment.cells(scale)), claims.cost.get(scale)) for scale in SCALES]
+        table.add_row(name, claims.figure, *costs, claims.claim)
+    shown = Console() if sys.stdout.isatty() else Console(width=150)
+    shown.print(table)
+    shown.print(
+        "cells (methods × points × seeds), and minutes of one core, of the GPU at paper scale, where we measured it"
+    )
+
+
+def _cost(cells: int, seconds: float | None) -> str:
+    return f"{cells}" if seconds is None else f"{cells}, {max(seconds / 60, 0.1):.1f} min"
+
+
+def _print_findings(found: Findings) -> None:
+    console.print(f"\n[bold]{found.name}[/bold]  {found.figure}: {found.title}", highlight=False)
+    console.print(f"{found.setting}\nclaim: {found.claim}", highlight=False, markup=False)
+    for each in found.tables:
+        table = Table(*each.columns, title=each.title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for row in each.rows:
+            table.add_row(*row)
+        console.print(table)
+        if each.note:
+            console.print(each.note, highlight=False, markup=False)
+    if found.verdicts:
+        table = Table(
+            "the paper's claim, measured", "of", "paper", "ours [95 %]", "verdict", box=box.SIMPLE_HEAD, pad_edge=False
+        )
+        for item in found.verdicts:
+            colour = COLOURS.get(item.verdict, "default")
+            table.add_row(item.quantity, item.system, item.paper, item.ours, f"[{colour}]{item.verdict}[/{colour}]")
+        console.print(table)
+    for note in found.notes:
+        console.print(note, highlight=False, markup=False)
+
+
+def overview(findings: tuple[Findings, ...]) -> str:
+    """All verdicts as one Markdown table."""
+    lines = [
+        "| experiment | of the paper | quantity | of | paper | ours [95 %] | verdict |",
+        "|---|---|---|---|---|---:|---|",
+    ]
+    lines += [
+        f"| {found.name} | {found.figure} | {item.quantity} | {item.system} | {item.paper} | {item.ours} | {item.verdict} |"
+        for found in findings
+        for item in found.verdicts
+    ]
+    settings = [f"- {found.name} ({found.scale}): {found.setting}" for found in findings]
+    return "\n".join([*lines, "", *settings, ""])
+
+
+def as_json(findings: tuple[Findings, ...]) -> str:
+    import dataclasses
+    import json
+
+    return json.dumps({found.name: [dataclasses.asdict(item) for item in found.verdicts] for found in findings})
+
+
+@contextmanager
+def _bar() -> Iterator["_Tell"]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield _Tell(progress)
+
+
+class _Tell:
+    """Shows how far a grid is, with an honest estimate of the time left."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self.task = progress.add_task("cells", total=None, left="")
+
+    def __call__(self, share: Share) -> None:
+        failed = f", {share.failed} failed" if share.failed else ""
+        left = "" if share.remaining_s is None else f"about {_span(share.remaining_s)} left{failed}"
+        what = (share.last_key or "cells")[:60]
+        self.progress.update(self.task, description=what, completed=share.done, total=share.total, left=left)
+
+
+def _span(seconds: float) -> str:
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )

@@ -1,0 +1,76 @@
+"""Data, models and lengths of the paper's learning tasks at each scale.
+
+tiny: sets that ship with scikit-learn, a few devices and rounds; everything runs, nothing is learned well.
+small: the paper's data, fewer datapoints and rounds, small networks; for a laptop.
+paper: sizes and models of Section VI and Appendix C; for one GPU.
+"""
+
+from typing import Any
+
+SIZES = {"radio": 990, "cifar10": 1200, "svhn": 1200, "fmnist": 6000, "usps": 2600, "california": 600}  # Appendix C
+EMBEDDED = {"radio": "radio", "california": "diabetes"}  # what stands in at the tiny scale; digits for images
+RADIO = {"tiny": (24, 10), "small": (160, 10), "paper": (320, 0)}  # signals of a modulation and SNR, lowest SNR in dB
+
+
+def task(dataset: str, scale: str, *, devices: int = 25, paradigm: str = "supervised") -> dict[str, Any]:
+    """Settings of a learning task."""
+    settings: dict[str, Any] = {"data.dataset": dataset, "network.devices": devices}
+    settings |= {"tiny": _tiny, "small": _small, "paper": _paper}[scale](dataset, devices, paradigm)
+    if dataset == "radio":
+        each, lowest = RADIO[scale]
+        settings |= {"radio.per_cell": each, "radio.lowest_snr_db": lowest}
+    if dataset == "svhn":
+        settings["data.verify"] = False  # a part of the set will do
+    return settings
+
+
+def _tiny(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
+    return {
+        "data.dataset": EMBEDDED.get(dataset, "digits"),
+        "data.samples": 30 if dataset == "california" else 60,
+        "network.devices": min(devices, 8),
+        "federation.model": "encoder-mlp" if paradigm == "unsupervised" else "mlp",
+        "federation.rounds": 5,
+        "federation.interval": 4,
+        "federation.batch": 16,
+        "federation.neighbours": 3,
+        "federation.subset": 3,
+        "qlearning.steps": 300,
+        "marginal.messages": 100,
+        "gcn.epochs": 2,
+        "gcn.systems": 2,
+        "partition.components": 6,
+        "partition.clusters": 4,
+        "partition.ranges": 5,
+    }
+
+
+def _small(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
+    dense = {"radio": "alexnet1d", "california": "mlp"}.get(dataset, "cnn")
+    unsupervised = paradigm == "unsupervised"
+    return {
+        "data.samples": 600 if unsupervised else min(300, SIZES[dataset]),
+        "federation.model": "encoder-mlp" if unsupervised else dense,
+        "federation.rounds": 40 if dataset == "california" else 30,
+        "federation.interval": 10,
+        "federation.batch": 32,
+        "federation.evaluate_every": 1 if dataset == "california" else 2,
+    }
+
+
+def _paper(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
+    model = {"radio": "alexnet1d", "california": "mlp", "fmnist": "alexnet"}.get(dataset, "alexnet")
+    if paradigm == "unsupervised":
+        model = "encoder-mlp" if dataset == "usps" else "encoder-conv"
+    return {
+        "data.samples": min(SIZES[dataset], _available(dataset) // devices),
+        "federation.model": model,
+        "federation.rounds": 60,
+        "federation.interval": 10,
+        "federation.evaluate_every": 3,
+    }
+
+
+def _available(dataset: str) -> int:
+    """Training datapoints that a skewed allocation can count on."""
+    return {"usps": 6000, "svhn": 30_000, "california": 15_000, "radio": 24_750}.get(dataset, 60_000)

@@ -1,0 +1,111 @@
+"""The paper's numbers, and the rule by which ours are held against them.
+
+Every claim is a quantity with a null value (no effect) and mostly a number. Over seeds ours has a mean and a 95 %
+confidence interval (Student's t), turned so that the claimed effect is upwards:
+
+    reproduced       the whole interval is above the null, and the paper's number is not above the interval
+    direction only   the whole interval is above the null, the paper's number is above the interval
+    not reproduced   the interval reaches down to the null or lies below it
+
+A claim without a number is reproduced or not. One seed has no interval and reproduces nothing.
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from d2dfl.errors import UserError
+from d2dfl.findings import Verdict
+from d2dfl.reproduce.experiment import SYSTEMS
+from d2dfl.reproduce.results import Array, Shown, interval
+
+REPRODUCED, DIRECTION, NOT = "reproduced", "direction only", "not reproduced"
+VERDICTS = (REPRODUCED, DIRECTION, NOT)
+TITLES = {system.name: system.title for system in SYSTEMS}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One claim."""
+
+    text: str
+    paper: str  # as the paper says it
+    value: float | None = None  # its number; None: the claim has none
+    null: float = 0.0
+    sign: int = 1  # -1: the claim is that it is small
+    digits: int = 3
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the paper says about one experiment."""
+
+    figure: str
+    title: str
+    claim: str
+    quantities: Mapping[str, Quantity]
+    numbers: Mapping[str, Any]  # tables of the paper, as they are
+    cost: Mapping[str, float]  # core seconds that we measured, by scale
+
+
+@cache
+def expected(folder: Path) -> Mapping[str, Expected]:
+    """The paper's numbers, from expected.toml."""
+    path = folder / "expected.toml"
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path} is not readable: {error}") from None
+    return {name: _read(table, tables) for name, table in tables.items() if not name.startswith("_")}
+
+
+def _read(table: Mapping[str, Any], tables: Mapping[str, Any]) -> Expected:
+    fields = {**tables.get(table.get("inherits", ""), {}).get("quantities", {}), **table.get("quantities", {})}
+    quantities = {name: Quantity(**values) for name, values in fields.items()}
+    texts = (table["figure"], table["title"], table["claim"])
+    return Expected(*texts, quantities, table.get("numbers", {}), table.get("cost", {}))
+
+
+def judge(quantity: Quantity, values: Sequence[float] | Array) -> str:
+    """The verdict on values by seed."""
+    _, low, high = interval(values)
+    if quantity.sign < 0:
+        low, high = -high, -low
+    if not low > quantity.sign * quantity.null:
+        return NOT
+    if quantity.value is not None and quantity.sign * quantity.value > high:
+        return DIRECTION
+    return REPRODUCED
+
+
+def verdicts(claims: Expected, shown: Shown) -> tuple[Verdict, ...]:
+    """All claims of an experiment, for each system that was measured.
+
+    A quantity may be measured at several points: "name @ point".
+    """
+    found = []
+    for key, systems in shown.quantities.items():
+        name, _, where = key.partition(" @ ")
+        if name not in claims.quantities:
+            raise UserError(f"expected.toml has no quantity {name!r} for this experiment")
+        quantity = claims.quantities[name]
+        for system, values in systems.items():
+            if len(values):
+                text = f"{quantity.text} ({where})" if where else quantity.text
+                numbers = as_text(values, quantity.digits)
+                found.append(
+                    Verdict(text, TITLES.get(system, system), quantity.paper, numbers, judge(quantity, values))
+                )
+    return tuple(found)
+
+
+def as_text(values: Sequence[float] | Array, digits: int = 3) -> str:
+    """Mean and interval."""
+    mean, low, high = interval(values)
+    if not math.isfinite(low):
+        return f"{mean:.{digits}f} (one seed)"
+    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
