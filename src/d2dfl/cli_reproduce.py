@@ -36,6 +36,7 @@ def reproduce_command(
         int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False, min=1)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Measure only what is missing in --out.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Measure nothing: show what --out holds.")] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder.  [default: runs/reproduce-SCALE]", show_default=False)
     ] = None,
@@ -55,7 +56,7 @@ def reproduce_command(
     chosen = experiment_names() if names == ["all"] else list(dict.fromkeys(names))
     folder = out or OUT.with_name(f"{OUT.name}-{scale}")
     with _bar() as tell:
-        done = reproduce(Request(chosen, scale, folder, seeds, engine, workers, resume), tell)
+        done = reproduce(Request(chosen, scale, folder, seeds, engine, workers, resume, show), tell)
     for found in done.findings:
         _print_findings(found)
     if done.findings:

@@ -122,6 +122,8 @@ def engine_named(name: str, work: str, workers: int | None, threads: int) -> Ite
 @contextmanager
 def _ray() -> Iterator[int]:
     """A connection to the Ray cluster that is there, and its number of CPUs."""
+    # Ray asks 20 times, 40 s each, for a cluster that has crashed since. Read when it is imported.
+    os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the package are not ours to mend

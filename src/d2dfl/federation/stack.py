@@ -23,6 +23,7 @@ Losses = Callable[[Sequence[Tensor], Tensor, Tensor, Tensor], Tensor]
 Notice = Callable[[str], None]  # called with a sentence that the user should see
 
 DENSE_LIMIT = 1 << 18  # parameters; on a CPU larger dense models leave its cache and the loop is faster
+COMPILED = 1 << 18  # parameters from which compiling pays: smaller models wait for their kernels to be started anyhow
 KEPT = 4  # kinds of models and shapes whose compiled code stays
 _kept: dict[tuple[object, ...], "Losses"] = {}
 
@@ -101,7 +102,8 @@ class Stack:
         self.gradient = torch.empty(0)
         # Compiled, window gathering, pooling, loss and optimiser become a few kernels each: 9 ms a step become 4.
         # Shapes are fixed for a whole training; code for shapes that may vary took minutes to compile.
-        self.compiles = compiled and job.inputs.is_cuda and stacked_forward(job.model) is not None
+        plain = job.layout.parameters >= COMPILED and stacked_forward(job.model) is not None
+        self.compiles = compiled and job.inputs.is_cuda and plain
         self.losses = losses_of(job.loss, self.forward)
         self.descend = torch.compile(descend, dynamic=False) if self.compiles else descend
         # A sequence of plain layers is fully described by its text.

@@ -20,7 +20,7 @@ from d2dfl.config import Config
 from d2dfl.data import datasets
 from d2dfl.errors import UserError
 from d2dfl.findings import Findings
-from d2dfl.grid import Failure, Progress, Task, run_grid, silent
+from d2dfl.grid import Failure, Outcome, Progress, Task, run_grid, silent
 from d2dfl.network.files import write_whole
 from d2dfl.record import versions
 from d2dfl.reproduce.catalogue import load_experiment, scripts_folder
@@ -52,6 +52,7 @@ class Request:
     engine: str = "local"
     workers: int | None = None
     resume: bool = False
+    show: bool = False  # measure nothing, show what is there
 
 
 def reproduce(request: Request, on_progress: Callable[[Progress], None] = silent) -> Reproduced:
@@ -60,10 +61,63 @@ def reproduce(request: Request, on_progress: Callable[[Progress], None] = silent
         raise UserError(f"there is no scale {request.scale!r}: the scales are {', '.join(SCALES)}")
     experiments = {name: load_experiment(name) for name in request.names}
     cells, failures = _cells(experiments, request)
-    keys, tasks = _tasks(experiments, cells)
+    found = stored(request.out) if request.resume or request.show else {}
+    if request.show and not found:
+        raise UserError(f"{request.out} holds no measured cells: run the same command without --show first")
+    if not request.show:
+        outcome = _measure(experiments, cells, found, request, on_progress)
+        failures += outcome.failures
+        found = stored(request.out)
+    findings, seconds = [], {}
+    for name, own in cells.items():
+        kept = {cell: found[key] for cell in own if (key := _key(experiments[name], name, cell)) in found}
+        seconds[name] = sum(item.seconds for item in kept.values())
+        try:
+            findings.append(_shown(experiments[name], name, request, own, {cell: kept[cell].values for cell in kept}))
+        except (UserError, ValueError, KeyError, IndexError, StopIteration, TypeError) as error:
+            failures.append(Failure(name, f"too few cells to show it ({type(error).__name__}: {error})"))
+    if not request.show:
+        _book(request, seconds)
+    return Reproduced(tuple(findings), tuple(failures), seconds)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a cell's file says."""
+
+    values: Mapping[str, Any]
+    seconds: float
+
+
+def stored(folder: Path) -> dict[str, Stored]:
+    """All measured cells of a folder, whichever grouping they were measured in; damaged files are passed over."""
+    found: dict[str, Stored] = {}
+    for path in sorted((folder / "cells").glob("*.json")):
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            payload, result = content["payload"], content["result"]
+            for cell, values in zip(payload["cells"], result["values"], strict=True):
+                key = json.dumps([payload["experiment"], cell], sort_keys=True)
+                found[key] = Stored(values, result["seconds"] / len(payload["cells"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def _measure(
+    experiments: Mapping[str, Experiment],
+    cells: Mapping[str, Sequence[Cell]],
+    found: Mapping[str, Stored],
+    request: Request,
+    on_progress: Callable[[Progress], None],
+) -> Outcome:
+    """Run the grid of all cells that are missing."""
+    missing = {
+        name: [cell for cell in own if _key(experiments[name], name, cell) not in found] for name, own in cells.items()
+    }
     workers = request.workers or (ON_GPU if torch.cuda.is_available() and request.engine == "local" else None)
-    outcome = run_grid(
-        tasks,
+    return run_grid(
+        _tasks(experiments, missing),
         WORK,
         request.out,
         engine=request.engine,
@@ -71,23 +125,6 @@ def reproduce(request: Request, on_progress: Callable[[Progress], None] = silent
         resume=request.resume,
         on_progress=on_progress,
     )
-    failures += outcome.failures
-    found, seconds = [], {}
-    for name, own in cells.items():
-        values = {
-            cell: outcome.results[key]["values"][place]
-            for cell, (key, place) in zip(own, keys[name], strict=True)
-            if key in outcome.results
-        }
-        seconds[name] = sum(
-            outcome.results[key]["seconds"] for key in {key for key, _ in keys[name]} if key in outcome.results
-        )
-        try:
-            found.append(_shown(experiments[name], name, request, own, values))
-        except (UserError, ValueError, KeyError, IndexError, StopIteration, TypeError) as error:
-            failures.append(Failure(name, f"too few cells to show it: {type(error).__name__} {error}"))
-    _book(request, seconds)
-    return Reproduced(tuple(found), tuple(failures), seconds)
 
 
 def _cells(experiments: Mapping[str, Experiment], request: Request) -> tuple[dict[str, list[Cell]], list[Failure]]:
@@ -117,45 +154,53 @@ def _there(config: Config) -> None:
         datasets.load(config.data.dataset, verify=config.data.verify, download=config.data.download)
 
 
-def _tasks(
-    experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[Cell]]
-) -> tuple[dict[str, list[tuple[str, int]]], list[Task]]:
-    """(task, place in it) of every cell, and the tasks. On a GPU the cells of a point train together, elsewhere alone."""
+def _tasks(experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[Cell]]) -> list[Task]:
+    """Cells as tasks; one that several experiments ask for is there once.
+
+    On a GPU the cells of a point and a seed train together, elsewhere alone: all tasks of a sweep have the same shape, and
+    code is compiled once.
+    """
     together = torch.cuda.is_available()
-    keys: dict[str, list[tuple[str, int]]] = {}
-    tasks: dict[str, Task] = {}
-    known: dict[str, str] = {}
+    groups: dict[str, list[tuple[str, Cell]]] = {}
+    known: set[str] = set()
     for name, own in cells.items():
-        groups: dict[str, list[Cell]] = {}
         for cell in own:
-            label = f"{name}/{cell.point}"
-            groups.setdefault(label if together else f"{label}/{cell.contender}/seed {cell.seed}", []).append(cell)
-        keys[name] = []
-        places: dict[Cell, tuple[str, int]] = {}
-        for label, members in groups.items():
-            payload = _payload(experiments[name], name, members)
-            key = known.setdefault(json.dumps(payload, sort_keys=True), label)
-            tasks.setdefault(key, Task(key, payload, sum(map(_cost, members))))
-            places |= {cell: (key, place) for place, cell in enumerate(members)}
-        keys[name] = [places[cell] for cell in own]
-    return keys, list(tasks.values())
+            key = _key(experiments[name], name, cell)
+            if key not in known:
+                known.add(key)
+                where = "all" if together else cell.contender
+                groups.setdefault(f"{name}/{cell.point}/{where}/seed {cell.seed}", []).append((name, cell))
+    return [
+        Task(
+            label,
+            {
+                "experiment": _measured_by(experiments[members[0][0]], members[0][0]),
+                "cells": [_plain(experiments[name], cell) for name, cell in members],
+            },
+            sum(_cost(cell) for _, cell in members),
+        )
+        for label, members in groups.items()
+    ]
 
 
-def _payload(experiment: Experiment, name: str, members: Sequence[Cell]) -> dict[str, Any]:
-    """What a worker needs. Only a measure of an experiment's own may ask where a cell belongs."""
+def _measured_by(experiment: Experiment, name: str) -> str:
+    """The experiment whose own measure a cell needs, if it has one."""
+    return "" if experiment.measure is None else name
+
+
+def _plain(experiment: Experiment, cell: Cell) -> dict[str, Any]:
+    """A cell as plain values. Only a measure of an experiment's own may ask where it belongs."""
     special = experiment.measure is not None
     return {
-        "experiment": name if special else "",
-        "cells": [
-            {
-                **({"point": cell.point, "contender": cell.contender} if special else {}),
-                "method": cell.method,
-                "seed": cell.seed,
-                "config": cell.config.to_dict(),
-            }
-            for cell in members
-        ],
+        **({"point": cell.point, "contender": cell.contender} if special else {}),
+        "method": cell.method,
+        "seed": cell.seed,
+        "config": cell.config.to_dict(),
     }
+
+
+def _key(experiment: Experiment, name: str, cell: Cell) -> str:
+    return json.dumps([_measured_by(experiment, name), _plain(experiment, cell)], sort_keys=True)
 
 
 def _cost(cell: Cell) -> float:

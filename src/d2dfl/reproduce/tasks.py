@@ -9,7 +9,7 @@ from typing import Any
 
 SIZES = {"radio": 990, "cifar10": 1200, "svhn": 1200, "fmnist": 6000, "usps": 2600, "california": 600}  # Appendix C
 EMBEDDED = {"radio": "radio", "california": "diabetes"}  # what stands in at the tiny scale; digits for images
-RADIO = {"tiny": (24, 10), "small": (160, 10), "paper": (320, 0)}  # signals of a modulation and SNR, lowest SNR in dB
+RADIO = {"tiny": (24, 10), "small": (240, 10), "paper": (400, 0)}  # signals of a modulation and SNR, lowest SNR in dB
 
 
 def task(dataset: str, scale: str, *, devices: int = 25, paradigm: str = "supervised") -> dict[str, Any]:
@@ -46,15 +46,16 @@ def _tiny(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
 
 
 def _small(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
-    dense = {"radio": "alexnet1d", "california": "mlp"}.get(dataset, "cnn")
     unsupervised = paradigm == "unsupervised"
+    model = {"radio": "cnn1d-lite", "california": "mlp"}.get(dataset, "cnn-lite")
     return {
-        "data.samples": 600 if unsupervised else min(300, SIZES[dataset]),
-        "federation.model": "encoder-mlp" if unsupervised else dense,
+        "data.samples": min(600 if unsupervised else 300, SIZES[dataset]),
+        "federation.model": "encoder-mlp" if unsupervised else model,
         "federation.rounds": 40 if dataset == "california" else 30,
         "federation.interval": 10,
         "federation.batch": 32,
-        "federation.evaluate_every": 1 if dataset == "california" else 2,
+        "federation.learning_rate": 1e-3 if unsupervised else 0.02,
+        "federation.evaluate_every": 1 if dataset == "california" else 3,
     }
 
 
@@ -65,9 +66,9 @@ def _paper(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
     return {
         "data.samples": min(SIZES[dataset], _available(dataset) // devices),
         "federation.model": model,
-        "federation.rounds": 60,
+        "federation.rounds": 40,
         "federation.interval": 10,
-        "federation.evaluate_every": 3,
+        "federation.evaluate_every": 1 if dataset == "california" else 4,
     }
 
 
