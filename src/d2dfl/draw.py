@@ -19,6 +19,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch
 from matplotlib.path import Path as Outline
 from matplotlib.patheffects import withStroke
+from numpy.typing import NDArray
 
 from d2dfl.discovery.evaluate import Evaluation
 from d2dfl.draw_scene import (
@@ -122,7 +123,7 @@ def _figure(scenes: list[Scene], subtitle: str, most: float) -> Figure:
     for index, scene in enumerate(scenes):
         row, column = divmod(index, columns)
         corner = np.array([GAP + column * cell[0], height - row * cell[1] - above - stage.height])
-        _panel(axes, scene, corner)
+        panel(axes, stage, scene.links, scene.evaluation.labels_satisfied, scene.network.cluster, corner)
         _words(axes, scene, subtitle, corner, width - 2 * GAP if alone else stage.width)
     place = (GAP + cell[0], height - above) if alone else (width / 2, 4.9 * LINE)
     _legend(axes, scenes[0], most, place, beside=not alone)
@@ -151,17 +152,18 @@ def _text(axes: Axes, x: float, y: float, text: str, room: float, **style: Any) 
         artist.set_text(words.rstrip() + "…")
 
 
-def _panel(axes: Axes, scene: Scene, corner: Array) -> None:
+def panel(
+    axes: Axes, stage: Stage, links: Links, labels: NDArray[np.int64], cluster: NDArray[Any], corner: Array
+) -> None:
     """Frame, clusters, links and devices, in this order."""
-    stage, labels = scene.stage, scene.evaluation.labels_satisfied
     style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "fc": PAPER, "ec": FRAME, "lw": 0.8}
     axes.add_patch(FancyBboxPatch((corner[0], corner[1]), stage.width, stage.height, zorder=0, **style))
     tints = [TINTS[index % len(TINTS)] for index in range(len(stage.hulls))]
     style = {"facecolors": [tint + "29" for tint in tints], "edgecolors": [tint + "99" for tint in tints]}
     hulls = PolyCollection([hull + corner for hull in stage.hulls], linewidths=0.7, zorder=1, **style)
     axes.add_collection(hulls, autolim=False)
-    if len(scene.links.sender):
-        _arrows(axes, stage, scene.links, corner)
+    if len(links.sender):
+        _arrows(axes, stage, links, corner)
     level, width = node_level(labels), np.full(len(labels), 2 * stage.radius)
     style = {"facecolors": [LEVELS[index] for index in level], "edgecolors": "white", "zorder": 3}
     style |= {"units": "xy", "offsets": stage.xy + corner, "offset_transform": axes.transData}
@@ -172,7 +174,7 @@ def _panel(axes: Axes, scene: Scene, corner: Array) -> None:
         for (x, y), count, index in zip(stage.xy + corner, labels, level, strict=True):
             size = stage.radius * (1.1, 1.0, 0.75)[min(len(str(count)), 3) - 1]
             axes.text(x, y, str(count), size=size, color=ON_LEVELS[index], **style)
-        _cluster_names(axes, scene, corner)
+        _cluster_names(axes, stage, links, cluster, corner)
 
 
 def _arrows(axes: Axes, stage: Stage, links: Links, corner: Array) -> None:
@@ -195,14 +197,14 @@ def _arrows(axes: Axes, stage: Stage, links: Links, corner: Array) -> None:
     axes.add_collection(PolyCollection(list(heads), facecolors=colours, lw=0, zorder=2.5), autolim=False)
 
 
-def _cluster_names(axes: Axes, scene: Scene, corner: Array) -> None:
+def _cluster_names(axes: Axes, stage: Stage, links: Links, cluster: NDArray[Any], corner: Array) -> None:
     """A name at the highest free spot beside each hull; none where everything is taken."""
-    stage, hulls = scene.stage, scene.stage.hulls
-    lines = curves(stage, scene.links, np.linspace(0, 1, 25)).reshape(-1, 2)
+    hulls = stage.hulls
+    lines = curves(stage, links, np.linspace(0, 1, 25)).reshape(-1, 2)
     taken = np.concatenate([stage.xy, lines])
     reach = np.repeat([stage.radius + 5.0, 7.5], [len(stage.xy), len(lines)])
     style: dict[str, Any] = {"size": 6.5, "ha": "center", "va": "center", "color": MUTED, "zorder": 5}
-    for index, name in enumerate(np.unique(scene.network.cluster)):
+    for index, name in enumerate(np.unique(cluster)):
         outward = hulls[index] - hulls[index].mean(axis=0)
         spots = hulls[index] + 7.0 * outward / np.linalg.norm(outward, axis=1, keepdims=True)
         free = ((spots > 9) & (spots < np.array([stage.width, stage.height]) - 9)).all(axis=1)
@@ -218,7 +220,7 @@ def _cluster_names(axes: Axes, scene: Scene, corner: Array) -> None:
 
 def _legend(axes: Axes, scene: Scene, most: float, place: tuple[float, float], beside: bool) -> None:
     """All keys outside the panels: below each other, or beside each other and centred at the place."""
-    groups = _keys(scene, most)
+    groups = keys(scene.stage, most)
     x, y = (place[0] - KEYS * len(groups) / 2 + 8.0, place[1]) if beside else place
     style: dict[str, Any] = {"frameon": False, "borderpad": 0, "borderaxespad": 0, "alignment": "left"}
     style |= {"fontsize": 7.5, "labelcolor": INK, "title_fontproperties": {"size": 7.5, "weight": "bold"}}
@@ -230,28 +232,28 @@ def _legend(axes: Axes, scene: Scene, most: float, place: tuple[float, float], b
             x, y = (x + KEYS, y) if beside else (x, y - LINE * (len(handles) + 1.9))
     y, text = y - 2.5 * LINE, "not to scale"
     if scene.stage.points_per_m > 0:
-        metres = _round_down(60 / scene.stage.points_per_m)
+        metres = round_down(60 / scene.stage.points_per_m)
         end, text = x + metres * scene.stage.points_per_m, f"{metres:,.9g} m"
         axes.plot([x, x, end, end], [y + 2, y - 2, y - 2, y + 2], color=INK, lw=0.9)
         x = end + 6
     _text(axes, x, y, text, KEYS, size=7.5, va="center")
 
 
-def _keys(scene: Scene, most: float) -> list[tuple[str, list[Any]]]:
+def keys(stage: Stage, most: float) -> list[tuple[str, list[Any]]]:
     """Headings and entries of the legend."""
     dot: dict[str, Any] = {"marker": "o", "markersize": 8, "linestyle": "none", "markeredgecolor": "white"}
     nodes = [Line2D([], [], color=c, label=t, **dot) for c, t in zip(LEVELS, NODE_LEVELS, strict=True)]
     links = [Line2D([], [], color=c, label=t, lw=2) for c, t in zip(LEVELS, LINK_LEVELS, strict=True)]
     groups: list[tuple[str, list[Any]]] = [("Labels at threshold", nodes), ("Labels trusted on link", links)]
     if most > 0:
-        amounts = sorted({_round_down(most / part) for part in (1, 2, 5)})
-        widths = [(link_width(scene.stage, amount / most), f"{amount:,.9g} datapoints") for amount in amounts]
+        amounts = sorted({round_down(most / part) for part in (1, 2, 5)})
+        widths = [(link_width(stage, amount / most), f"{amount:,.9g} datapoints") for amount in amounts]
         groups.append(("Link width", [Line2D([], [], color=MUTED, lw=w, label=t) for w, t in widths]))
     cluster = Patch(facecolor=TINTS[0] + "29", edgecolor=TINTS[0] + "99", lw=0.7, label="reliable cluster")
     return [*groups, ("Map", [cluster])]
 
 
-def _round_down(value: float) -> float:
+def round_down(value: float) -> float:
     """The largest of 1, 2, 5, 10, 20, ... (or 0.5, 0.2, ...) that is not above the value."""
     power = 10.0 ** np.floor(np.log10(value))
     return float(max(step for step in (1, 2, 5) if step * power <= value * (1 + 1e-9)) * power)

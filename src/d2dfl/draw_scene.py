@@ -58,6 +58,11 @@ def stage_of(network: Network, width: float) -> Stage:
     measured = raw is not None and bool(np.ptp(raw, axis=0).max() > 0)
     if raw is None or not measured:
         raw = layout(network)
+    return stage_at(raw, network.cluster, width, measured)
+
+
+def stage_at(raw: Array, cluster: NDArray[Any], width: float, measured: bool) -> Stage:
+    """The same for positions and clusters alone; a scale only where positions are measured."""
     extent = np.ptp(raw, axis=0)
     extent = extent.clip(min=max(1e-9 * float(extent.max()), 1e-12))
     size = width * np.array([1.0, np.clip(extent[1] / extent[0], 0.6, 1.05)])
@@ -67,8 +72,8 @@ def stage_of(network: Network, width: float) -> Stage:
     near = np.median(cKDTree(xy).query(xy, k=2)[0][:, 1]) if len(xy) > 1 else width
     radius = float(np.clip(max(0.42 * near, 0.1 * np.sqrt(size.prod() / len(xy))), 1.0, 0.016 * width + 5))
     xy = _apart(xy, 2.3 * radius + 1.0, margin, size - margin)
-    order = np.argsort(network.cluster, kind="stable")
-    groups = np.split(xy[order], np.flatnonzero(np.diff(network.cluster[order])) + 1)
+    order = np.argsort(cluster, kind="stable")
+    groups = np.split(xy[order], np.flatnonzero(np.diff(cluster[order])) + 1)
     hulls = [_hull(group, 1.6 * radius + 2) for group in groups]
     return Stage(width, float(size[1]), xy, radius, hulls, scale if measured else 0.0)
 
@@ -147,7 +152,12 @@ def links_of(network: Network, graph: Graph, stage: Stage, most: float) -> Links
         width=link_width(stage, amount.sum(axis=1) / max(most, 1e-9)),
         bow=np.zeros(len(receiver)),
     )
-    return links._replace(bow=_bows(stage, links)) if len(receiver) else links
+    return bent(stage, links)
+
+
+def bent(stage: Stage, links: Links) -> Links:
+    """The same links, each with a bend that keeps it clear of other devices."""
+    return links._replace(bow=_bows(stage, links)) if len(links.sender) else links
 
 
 def link_width(stage: Stage, share: Any) -> Any:

@@ -46,7 +46,7 @@ CONTENDERS = (PAPERS, OURS, FIVE, *BASELINES, CONTROL, SHUFFLE)
 SYSTEMS = (PAPERS, OURS, FIVE)  # those that a claim of the paper is held against
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
     """One place of a sweep, or the only one of an experiment without a sweep."""
 

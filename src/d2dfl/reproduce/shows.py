@@ -138,12 +138,14 @@ def curves(results: Results) -> Shown:
     """An experiment that plots score against rounds, at one point or at several."""
     quantities: Quantities = {}
     tables, charts, bars = [], [], []
-    for point in results.points:
-        several = len(results.points) > 1
-        suffix = f" @ {point.name}" if several else ""
+    measured = [point for point in results.points if results.baselines(point)]
+    for point in measured:
+        suffix = f" @ {point.name}" if len(results.points) > 1 else ""
         quantities |= {**lead(results, point, suffix), **speed(results, point, suffix)}
         quantities |= speed(results, point, suffix, DEFAULT_RADIO)
         charts.append(curve_chart(results, point, point.name))
         tables.append(method_table(results, point, point.name))
         bars.append(energy_bars(results, point, f"Joules of the whole run, {point.name}"))
-    return Shown(quantities, tuple(tables), tuple(charts), tuple(bars))
+    missing = [point.name for point in results.points if point not in measured]
+    notes = (f"not measured: {'; '.join(missing)}",) if missing else ()
+    return Shown(quantities, tuple(tables), tuple(charts), tuple(bars), notes=notes)

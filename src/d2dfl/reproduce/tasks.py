@@ -53,8 +53,8 @@ def _small(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
         "federation.model": "encoder-mlp" if unsupervised else model,
         "federation.rounds": 40 if dataset == "california" else 30,
         "federation.interval": 10,
-        "federation.batch": 32,
-        "federation.learning_rate": 1e-3 if unsupervised else 0.02,
+        "federation.batch": 32 if unsupervised else 16,
+        "federation.learning_rate": 1e-3 if unsupervised else 0.01 if dataset == "california" else 0.03,
         "federation.evaluate_every": 1 if dataset == "california" else 3,
     }
 

@@ -1,0 +1,99 @@
+// Widgets, the theme, the table of verdicts and the contents.
+const WIDGETS = { chart: LineChart, bars: StackedBars, map: DeviceMap };
+
+function drawAll() {
+  for (const figure of document.querySelectorAll("[data-widget]")) {
+    const data = JSON.parse(figure.querySelector("script").textContent);
+    new WIDGETS[figure.dataset.widget](figure.querySelector(".stage"), data);
+  }
+}
+
+// The system's choice until the reader makes one; some browsers refuse to remember it for a local file.
+function theme() {
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = null;
+  try {
+    chosen = localStorage.getItem("d2dfl-theme");
+  } catch {
+    chosen = null;
+  }
+  const now = () => (chosen === "dark" || chosen === "light" ? chosen : dark.matches ? "dark" : "light");
+  const apply = () => {
+    root.dataset.theme = now();
+    button.textContent = now() === "dark" ? "Light" : "Dark";
+  };
+  button.addEventListener("click", () => {
+    chosen = now() === "dark" ? "light" : "dark";
+    try {
+      localStorage.setItem("d2dfl-theme", chosen);
+    } catch {
+      // it is then forgotten with the page
+    }
+    apply();
+  });
+  dark.addEventListener("change", apply);
+  apply();
+}
+
+function filters() {
+  const box = document.querySelector(".filters");
+  if (!box) return;
+  const rows = [...document.querySelectorAll(".overview tbody tr")];
+  const buttons = [...box.querySelectorAll("button")];
+  const field = box.querySelector("input");
+  const wanted = { kind: "", system: "" };
+  const apply = () => {
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of rows) {
+      let found = false;
+      for (const result of row.querySelectorAll(".result")) {
+        const fits = Object.entries(wanted).every(([what, value]) => !value || result.dataset[what] === value);
+        result.classList.toggle("faded", !fits);
+        found = found || fits;
+      }
+      row.hidden = !found || !words.every((word) => row.dataset.words.includes(word));
+      if (!row.hidden) shown += 1;
+    }
+    buttons.forEach((button) =>
+      button.setAttribute("aria-pressed", String(wanted[button.dataset.what] === button.value)),
+    );
+    box.querySelector(".said").textContent = shown === rows.length ? "" : `${shown} of ${rows.length} shown`;
+  };
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      wanted[button.dataset.what] = wanted[button.dataset.what] === button.value ? "" : button.value;
+      apply();
+    });
+  }
+  field.addEventListener("input", apply);
+}
+
+// Open beside the text where there is room, closed above it elsewhere; the section that one reads is marked.
+function contents() {
+  const box = document.querySelector(".contents details");
+  const wide = matchMedia("(min-width: 1120px)");
+  const fit = () => (box.open = wide.matches);
+  wide.addEventListener("change", fit);
+  fit();
+  const links = [...box.querySelectorAll("a")];
+  box.addEventListener("click", (event) => {
+    if (event.target.closest("a") && !wide.matches) box.open = false;
+  });
+  const mark = (place) =>
+    links.forEach((link) =>
+      link.hash === `#${place}` ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current"),
+    );
+  const watcher = new IntersectionObserver(
+    (seen) => seen.filter((item) => item.isIntersecting).forEach((item) => mark(item.target.id)),
+    { rootMargin: "-20% 0px -75% 0px" },
+  );
+  document.querySelectorAll("section").forEach((section) => watcher.observe(section));
+}
+
+theme();
+contents();
+filters();
+drawAll();

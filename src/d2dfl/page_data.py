@@ -1,0 +1,92 @@
+"""What the page reads: records of findings, the versions beside them, and their pictures."""
+
+import base64
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from d2dfl.errors import UserError
+from d2dfl.findings import FILE, Findings, Picture
+
+KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
+LARGEST = 20_000_000  # bytes of a picture: more would make the page unreadable
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One record, and the folder it lies in."""
+
+    findings: Findings
+    folder: Path
+    versions: tuple[tuple[str, str], ...]  # what the numbers were made with, where that is known
+
+
+def load_entries(folders: Sequence[Path]) -> list[Entry]:
+    """All records in or below the folders: folder by folder, in each by figure of the paper, then by name."""
+    found: dict[Path, Entry] = {}
+    for folder in folders:
+        entries = [_entry(path, folder) for path in _records(folder)]
+        for entry in sorted(entries, key=_order):
+            found.setdefault(entry.folder.resolve(), entry)
+    if not found:
+        raise UserError("there is nothing to report: give at least one run folder")
+    return list(found.values())
+
+
+def _records(folder: Path) -> list[Path]:
+    if folder.name == FILE and folder.is_file():
+        return [folder]
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {str(folder)!r}: give one that run, compare or reproduce made")
+    paths = sorted(folder.rglob(FILE))
+    if not paths:
+        raise UserError(f"{folder} holds no {FILE}, nor do its folders: give one that run, compare or reproduce made")
+    return paths
+
+
+def _entry(path: Path, folder: Path) -> Entry:
+    return Entry(Findings.load(path), path.parent, _versions(path.parent) or _versions(folder))
+
+
+def _order(entry: Entry) -> tuple[bool, list[tuple[str, int]], list[tuple[str, int]], str]:
+    figure, path = entry.findings.figure, str(entry.folder)
+    return not figure, _natural(figure), _natural(path), path
+
+
+def _natural(text: str) -> list[tuple[str, int]]:
+    """A key by which fig2 comes before fig10."""
+    return [(word, int(number or 0)) for word, number in re.findall(r"([^0-9]*)([0-9]*)", text)]
+
+
+def _versions(folder: Path) -> tuple[tuple[str, str], ...]:
+    """Versions from the run.json of a run folder; nothing where there is none, since the page can do without."""
+    try:
+        content = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return ()
+    versions = content.get("versions") if isinstance(content, dict) else None
+    if not isinstance(versions, dict):
+        return ()
+    return tuple((name, version) for name, version in versions.items() if isinstance(version, str))
+
+
+def picture_uri(folder: Path, picture: Picture) -> str:
+    """A picture beside the record as a data URI. The record names it, so the name is not trusted."""
+    name = picture.file
+    kind = KINDS.get(Path(name).suffix.lower())
+    path = folder / name
+    if kind is None or not re.fullmatch(r"[\w][\w .()+-]*", name):
+        raise UserError(f"{folder / FILE} names the picture {name!r:.80}: it must be a .png or .svg file beside it")
+    try:
+        if path.resolve().parent != folder.resolve():  # a link to somewhere else
+            raise UserError(f"{path} leads out of its folder: put the picture itself there")
+        if path.stat().st_size > LARGEST:
+            raise UserError(f"{path} is larger than {LARGEST // 1_000_000} MB: draw it smaller")
+        content = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read the picture {str(path)!r}: {error.strerror}") from None
+    if kind == "image/png" and not content.startswith(b"\x89PNG\r\n\x1a\n"):
+        raise UserError(f"{path} is not a PNG picture")
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
