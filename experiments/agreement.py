@@ -77,4 +77,11 @@ def show(results: Results) -> Shown:
     return Shown(quantities, (Table("System agreement, ours (the paper's)", columns, rows),))
 
 
-EXPERIMENT = Experiment("agreement", points, show, each(measure), SEEDS)
+EXPERIMENT = Experiment(
+    "agreement",
+    points,
+    show,
+    each(measure),
+    SEEDS,
+    setting=f"{DEVICES} devices, {CLASSES} Gaussian classes in {COMPONENTS} dimensions, {CLUSTERS} clusters a device",
+)

@@ -20,6 +20,7 @@ from rich.table import Table
 from d2dfl import summary
 from d2dfl.cli_learn import (
     DatasetName,
+    LogNames,
     ParadigmName,
     Rounds,
     SchemeName,
@@ -252,15 +253,16 @@ def run_command(
             "--from", help="Run again what this folder holds; its settings, methods and seeds.", show_default=False
         ),
     ] = None,
+    log: LogNames = None,
 ) -> None:
     """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
     if again is not None:
-        rerun_and_print(again, out, resume, console)
+        rerun_and_print(again, out, resume, console, log)
         return
     config = _config(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
     chosen = method_named(method or config.discovery.method).name
-    compare_and_print(config, chosen, [seed], out, resume, console)
+    compare_and_print(config, chosen, [seed], out, resume, console, log)
 
 
 @app.command("compare")
@@ -281,11 +283,12 @@ def compare_command(
     config_file: ConfigFile = None,
     out: Annotated[Path, typer.Option("--out", help="Run folder.")] = Path("runs/compare"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")] = False,
+    log: LogNames = None,
 ) -> None:
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
     config = _config(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
-    compare_and_print(config, methods, list(range(seeds)), out, resume, console)
+    compare_and_print(config, methods, list(range(seeds)), out, resume, console, log)
 
 
 @app.command("network")

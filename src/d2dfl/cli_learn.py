@@ -29,6 +29,10 @@ ParadigmName = Annotated[
     str,
     typer.Option("--paradigm", help=f"What is known about the data: {', '.join(PARADIGMS)}."),
 ]
+LogNames = Annotated[
+    list[str] | None,
+    typer.Option("--log", help="Write scores while training goes on: tensorboard or csv.", show_default=False),
+]
 Rounds = Annotated[int | None, typer.Option(help="Rounds of training.  [default: 20]", show_default=False)]
 
 data_app = typer.Typer(help="Datasets: what is there, what is missing, how to get it.", no_args_is_help=True)
@@ -41,7 +45,13 @@ def learning_config(config: Config, dataset: str | None, scheme: str | None, rou
 
 
 def compare_and_print(
-    config: Config, methods: str, seeds: list[int], out: Path, resume: bool, console: Console
+    config: Config,
+    methods: str,
+    seeds: list[int],
+    out: Path,
+    resume: bool,
+    console: Console,
+    logs: list[str] | None = None,
 ) -> None:
     """Run a comparison with a progress bar, print its table, write its files."""
     from d2dfl.compare import compare
@@ -61,6 +71,7 @@ def compare_and_print(
             out,
             resume,
             lambda what, share: progress.update(task, description=what, completed=share),
+            logs or [],
         )
         progress.update(task, description="draw", completed=1.0)
         write_all(result, out)
@@ -84,10 +95,10 @@ def compare_and_print(
         f"rounds: until the score that no exchange ends with ({result.target:.3f})",
         highlight=False,
     )
-    console.print(f"results: {out}", highlight=False, soft_wrap=True)
+    console.print(f"results: {out}; a page of them: d2dfl report {out}", highlight=False, soft_wrap=True)
 
 
-def rerun_and_print(folder: Path, out: Path, resume: bool, console: Console) -> None:
+def rerun_and_print(folder: Path, out: Path, resume: bool, console: Console, logs: list[str] | None = None) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.record import RunFolder
     from d2dfl.simulate import IID
@@ -97,7 +108,7 @@ def rerun_and_print(folder: Path, out: Path, resume: bool, console: Console) -> 
     config, plan = RunFolder.plan_of(folder)
     methods = [name for name in plan.get("methods", []) if name != IID]
     seeds = plan.get("seeds", [])
-    compare_and_print(config, ",".join(methods), [int(seed) for seed in seeds], out, resume, console)
+    compare_and_print(config, ",".join(methods), [int(seed) for seed in seeds], out, resume, console, logs)
 
 
 @data_app.command("list")

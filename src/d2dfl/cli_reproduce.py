@@ -65,6 +65,8 @@ def reproduce_command(
             _draw(done.findings, folder)
     if json_output:
         sys.stdout.write(as_json(done.findings) + "\n")
+    for notice in done.notices:
+        console.print(notice, highlight=False, markup=False)
     for failure in done.failures[:20]:
         console.print(f"not measured: {failure.key}: {failure.reason}", highlight=False, soft_wrap=True, markup=False)
     if len(done.failures) > 20:
@@ -72,6 +74,8 @@ def reproduce_command(
     console.print(f"results: {folder}; a page of them: d2dfl report {folder}", highlight=False, soft_wrap=True)
     if not done.findings:
         raise UserError("nothing could be measured: the reasons stand above")
+    if done.failures:
+        raise typer.Exit(1)
 
 
 def _draw(findings: tuple[Findings, ...], folder: Path) -> None:

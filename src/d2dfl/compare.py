@@ -19,6 +19,8 @@ from d2dfl.discovery.diversity import distances_to
 from d2dfl.exchange import held_counts
 from d2dfl.federation import Curves, State, embeddings, model_named, start, train_many
 from d2dfl.federation.models import Factory
+from d2dfl.logs import Logs, check_logs, open_logs, run_name
+from d2dfl.network.energy import PURPOSES, Ledger
 from d2dfl.record import RunFolder
 from d2dfl.simulate import IID, Prepared, data_set, energy, paradigm_of, prepare, setting_of
 
@@ -50,6 +52,7 @@ class Comparison:
     rows: tuple[Row, ...]
     cells: tuple[tuple[str, int, Curves], ...]  # (method, seed, curves)
     prepared: tuple[Prepared, ...]
+    ledgers: tuple[Ledger, ...]  # of the cells
     embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,9 +60,18 @@ class Comparison:
             "score": self.score_name,
             "target": self.target,
             "rows": [asdict(row) for row in self.rows],
+            "purposes": PURPOSES,
             "cells": [
-                {"method": m, "seed": s, "rounds": c.rounds, "scores": c.scores, "losses": c.losses}
-                for m, s, c in self.cells
+                {
+                    "method": method,
+                    "seed": seed,
+                    "rounds": curve.rounds,
+                    "scores": curve.scores,
+                    "losses": curve.losses,
+                    "joules": [book.until(done) for done in curve.rounds],
+                    "device_joules": book.spent_j().tolist(),  # [device][purpose], of the whole run
+                }
+                for (method, seed, curve), book in zip(self.cells, self.ledgers, strict=True)
             ],
             "partitions": [
                 {"seed": item.setting.seed, **item.setting.parted.by_device}
@@ -76,9 +88,19 @@ def factory_of(config: Config, dataset: Dataset) -> Factory:
 
 
 def compare(
-    config: Config, methods: Sequence[str], seeds: Sequence[int], folder: Path, resume: bool, progress: Progress
+    config: Config,
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    folder: Path,
+    resume: bool,
+    progress: Progress,
+    logs: Sequence[str] = (),
 ) -> Comparison:
-    """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there."""
+    """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
+
+    `logs` names where scores are written while training goes on: tensorboard, csv.
+    """
+    check_logs(logs)
     names = [*methods, *(["none"] if "none" not in methods else []), IID]
     dataset = data_set(config, seed=0)
     prepared: list[Prepared] = []
@@ -94,9 +116,9 @@ def compare(
     states = (record.load_states(len(runs)) if resume else None) or [
         start(factory, data, config.federation, seed) for data, seed in runs
     ]
-    curves = train_many(
-        factory, runs, config.federation, lambda share: progress("train", share), _checkpoint(record, states), states
-    )
+    with open_logs(logs, folder, resume=resume) as log:
+        save = _checkpoint(record, states, prepared, log)
+        curves = train_many(factory, runs, config.federation, lambda share: progress("train", share), save, states)
     result = _measured(config, prepared, curves, states, names)
     record.finish(result.to_dict())
     return replace(result, embeddings=_embedded(config, factory, prepared, states))
@@ -115,14 +137,28 @@ def _embedded(
     )
 
 
-def _checkpoint(record: RunFolder, states: Sequence[State]) -> Callable[[int, State], None]:
-    """Save all states once the last one of a group has finished its round."""
+def _checkpoint(
+    record: RunFolder, states: Sequence[State], prepared: Sequence[Prepared], log: Logs
+) -> Callable[[int, State], None]:
+    """Log every round, and save all states once the last one of a group has finished its round."""
 
-    def save(number: int, _: State) -> None:
+    def save(number: int, state: State) -> None:
+        # First the log: a crash in between repeats a round, which the log can take.
+        _log_round(log, run_name(prepared[number].method, prepared[number].setting.seed), state)
         if number + 1 == len(states) or states[number + 1].round != states[number].round:
             record.save_states(states)
 
     return save
+
+
+def _log_round(log: Logs, run: str, state: State) -> None:
+    curves, done = state.curves, state.round
+    if done == 1 and curves.rounds[0] == 0:
+        log.log(run, 0, {"score": curves.scores[0], "loss": curves.losses[0]})
+    values = {"training loss": curves.training_losses[-1]}
+    if curves.rounds[-1] == done:
+        values |= {"score": curves.scores[-1], "loss": curves.losses[-1]}
+    log.log(run, done, values)
 
 
 def _measured(
@@ -137,6 +173,7 @@ def _measured(
     better = (iid - none) if curves[0].higher_is_better else (none - iid)
     gap = better > max(float(np.hypot(np.std(final["none"]), np.std(final[IID]))) / len(final[IID]) ** 0.5, 1e-9)
     parameters = int(states[0].params.shape[1])
+    books = tuple(energy(item, curve, parameters) for item, curve in zip(prepared, curves, strict=True))
     rows = []
     for name in names:
         mine = [(item, curve) for item, curve in zip(prepared, curves, strict=True) if item.method == name]
@@ -150,12 +187,14 @@ def _measured(
                 rounds_to_target=float(np.mean([r for r in reached if r is not None])) if None not in reached else None,
                 moved=float(np.mean([item.exchanged.moved if item.exchanged else 0 for item, _ in mine])),
                 lost=float(np.mean([item.exchanged.dropped if item.exchanged else 0 for item, _ in mine])),
-                joules=float(np.mean([energy(item, curve, parameters).total_j for item, curve in mine])),
+                joules=float(
+                    np.mean([book.total_j for book, item in zip(books, prepared, strict=True) if item.method == name])
+                ),
                 distance=float(np.mean([_distance(item) for item, _ in mine])),
             )
         )
     cells = tuple((item.method, item.setting.seed, curve) for item, curve in zip(prepared, curves, strict=True))
-    return Comparison(curves[0].score_name, none, tuple(rows), cells, tuple(prepared))
+    return Comparison(curves[0].score_name, none, tuple(rows), cells, tuple(prepared), books)
 
 
 def _distance(item: Prepared) -> float:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -10,13 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from d2dfl.compare import Comparison, Row
+from d2dfl.findings import Bars, Chart, Findings, Line, Map, Picture, Table
+from d2dfl.maps import layer_of, map_of
 from d2dfl.methods import METHODS
+from d2dfl.network.energy import PURPOSES
 from d2dfl.network.files import write_whole
+from d2dfl.page_look import COLOURS, GREY
 from d2dfl.simulate import IID
 
-# Okabe-Ito colours: told apart with any colour vision. The yardsticks are grey.
-COLOURS = ("#0b7a75", "#c8471c", "#efb03f", "#5b7fb5", "#a86fa3", "#6a994e", "#8c6d46", "#333f4d", "#d58aa0")
-GREY = "#8a94a0"
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 
 
@@ -43,10 +45,13 @@ def markdown(comparison: Comparison) -> str:
     """The table as Markdown."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 1) + "|"]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in comparison.rows]
-    note = (
+    return "\n".join([*lines, "", _note(comparison), ""])
+
+
+def _note(comparison: Comparison) -> str:
+    return (
         f"score: {comparison.score_name}; rounds: until the score that no exchange ends with, {comparison.target:.3f}"
     )
-    return "\n".join([*lines, "", note, ""])
 
 
 def draw_curves(comparison: Comparison, path: Path) -> None:
@@ -102,11 +107,70 @@ def _draw_embeddings(comparison: Comparison, folder: Path) -> None:
     draw_embeddings(panels, labels, dataset.class_names, folder / "embeddings.png")
 
 
+def findings(comparison: Comparison) -> Findings:
+    """The comparison as a record that `d2dfl report` shows."""
+    setting = comparison.prepared[0].setting
+    config, rows = setting.config, comparison.rows
+    sizes = [len(held) for held in setting.holdings]
+    seeds = len({seed for _, seed, _ in comparison.cells})
+    return Findings(
+        name="comparison",
+        title=f"{setting.dataset.name}, {config.partition.paradigm}, {config.federation.scheme}",
+        setting=(
+            f"{len(sizes)} devices with {min(sizes)} to {max(sizes)} datapoints, {config.federation.rounds} rounds of "
+            f"{config.federation.interval} minibatches, {seeds} seeds{'; ' + setting.dataset.note if setting.dataset.note else ''}"
+        ),
+        config=config.to_toml(),
+        tables=(Table("All methods", COLUMNS, tuple(tuple(cells(row)) for row in rows), _note(comparison)),),
+        charts=(
+            Chart("Score against rounds", "round", comparison.score_name, tuple(map(partial(_line, comparison), rows))),
+        ),
+        bars=(_joules(comparison),),
+        maps=_maps(comparison),
+        pictures=(Picture("Embeddings of test inputs", "embeddings.png"),) if comparison.embeddings else (),
+    )
+
+
+def _line(comparison: Comparison, row: Row) -> Line:
+    """Mean over seeds with a band of one standard deviation."""
+    mine = [curve for method, _, curve in comparison.cells if method == row.method]
+    scores = np.array([curve.scores for curve in mine])
+    mean, spread = scores.mean(axis=0), scores.std(axis=0)
+    columns = (np.array(mine[0].rounds, dtype=np.float64), mean, mean - spread, mean + spread)
+    return Line(row.method, title_of(row.method), *(tuple(column.tolist()) for column in columns))
+
+
+def _joules(comparison: Comparison) -> Bars:
+    books: dict[str, list[dict[str, float]]] = {}
+    for (method, _, _), book in zip(comparison.cells, comparison.ledgers, strict=True):
+        books.setdefault(method, []).append(book.by_purpose())
+    values = tuple(
+        tuple(float(np.mean([book[part] for book in books[row.method]])) for row in comparison.rows)
+        for part in PURPOSES
+    )
+    return Bars("Joules by purpose", "J", tuple(title_of(row.method) for row in comparison.rows), PURPOSES, values)
+
+
+def _maps(comparison: Comparison) -> tuple[Map, ...]:
+    """The graphs of the first seed."""
+    setting = comparison.prepared[0].setting
+    layers = [
+        layer_of(title_of(item.method), item.discovery)
+        for item in comparison.prepared
+        if item.setting.seed == setting.seed and item.discovery is not None
+    ]
+    names, number = setting.dataset.class_names, setting.network.partitions
+    partitions = names if len(names) == number else tuple(f"partition {place}" for place in range(number))
+    shown = map_of(f"Seed {setting.seed}", setting.network, layers, partitions)
+    return () if shown is None else (shown,)
+
+
 def write_all(comparison: Comparison, folder: Path) -> None:
     """Table, curves, figures."""
     from d2dfl.draw import draw_row
 
     write_whole(folder / "table.md", markdown(comparison).encode())
+    findings(comparison).save(folder)
     write_curves(comparison, folder / "curves.csv")
     for suffix in ("png", "svg"):
         draw_curves(comparison, folder / f"curves.{suffix}")

@@ -12,6 +12,8 @@ from d2dfl.config import Config, preset
 from d2dfl.simulate import IID
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from d2dfl.reproduce.results import Results, Shown
 
 SCALES = ("tiny", "small", "paper")
@@ -86,7 +88,8 @@ class Experiment:
     show: "Callable[[Results], Shown]"
     measure: Measure | None = None  # None: discover, exchange, train
     seeds: Mapping[str, int] = field(default_factory=lambda: SEEDS)
-    drawn: Callable[..., None] | None = None  # (results, folder): writes pictures of its own
+    drawn: "Callable[[Results, Path], None] | None" = None  # writes pictures of its own into a folder
+    setting: str = ""  # a sentence about the data, where no dataset is loaded
 
     def cells(self, scale: str, seeds: int | None = None) -> list[Cell]:
         """All measurements, in a fixed order."""

@@ -7,10 +7,9 @@ confidence interval (Student's t), turned so that the claimed effect is upwards:
     direction only   the whole interval is above the null, the paper's number is above the interval
     not reproduced   the interval reaches down to the null or lies below it
 
-A claim without a number is reproduced or not. One seed has no interval and reproduces nothing.
+A claim without a number is reproduced or not. Fewer than three seeds decide nothing.
 """
 
-import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,8 +22,9 @@ from d2dfl.findings import Verdict
 from d2dfl.reproduce.experiment import SYSTEMS
 from d2dfl.reproduce.results import Array, Shown, interval
 
-REPRODUCED, DIRECTION, NOT = "reproduced", "direction only", "not reproduced"
-VERDICTS = (REPRODUCED, DIRECTION, NOT)
+REPRODUCED, DIRECTION, NOT, FEW = "reproduced", "direction only", "not reproduced", "too few seeds"
+VERDICTS = (REPRODUCED, DIRECTION, NOT, FEW)
+LEAST = 3  # seeds: two that happen to agree have an interval without width
 TITLES = {system.name: system.title for system in SYSTEMS}
 
 
@@ -72,6 +72,8 @@ def _read(table: Mapping[str, Any], tables: Mapping[str, Any]) -> Expected:
 
 def judge(quantity: Quantity, values: Sequence[float] | Array) -> str:
     """The verdict on values by seed."""
+    if len(values) < LEAST:
+        return FEW
     _, low, high = interval(values)
     if quantity.sign < 0:
         low, high = -high, -low
@@ -105,7 +107,10 @@ def verdicts(claims: Expected, shown: Shown) -> tuple[Verdict, ...]:
 
 def as_text(values: Sequence[float] | Array, digits: int = 3) -> str:
     """Mean and interval."""
-    mean, low, high = interval(values)
-    if not math.isfinite(low):
-        return f"{mean:.{digits}f} (one seed)"
-    return f"{mean:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+    mean, low, high = (plain(value, digits) for value in interval(values))
+    return f"{mean} (one seed)" if len(values) < 2 else f"{mean} [{low}, {high}]"
+
+
+def plain(value: float, digits: int) -> str:
+    """A number without a minus before zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"

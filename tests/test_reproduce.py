@@ -1,0 +1,216 @@
+"""The paper's experiments: the rule of the verdicts, the numbers behind them, the cells, and a run that is cut."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from d2dfl.errors import UserError
+from d2dfl.findings import Findings
+from d2dfl.reproduce import CONTENDERS, SCALES, Experiment, Point, Results, Shown, interval, task
+from d2dfl.reproduce.catalogue import experiment_names, load_experiment, scripts_folder
+from d2dfl.reproduce.run import Request, _cells, _tasks, claims_of, reproduce, stored
+from d2dfl.reproduce.verdicts import DIRECTION, FEW, NOT, REPRODUCED, Quantity, as_text, expected, judge, verdicts
+from d2dfl.reproduce.work import cell_of, final
+
+COMMAND = [sys.executable, "-c", "from d2dfl.cli import main; main()", "reproduce"]
+QUICK = ["example", "curve-regression", "agreement"]
+
+
+def test_the_interval_by_hand() -> None:
+    mean, low, high = interval([1.0, 2.0, 3.0])
+    assert mean == 2.0
+    # t(0.975, 2) = 4.3027, deviation 1, over the root of 3
+    assert np.allclose([low, high], [2 - 4.3027 / 3**0.5, 2 + 4.3027 / 3**0.5], atol=1e-4)
+    assert interval([5.0])[1:] == (-np.inf, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("values", "quantity", "verdict"),
+    [
+        ([0.08, 0.09, 0.10], Quantity("", "", 0.08), REPRODUCED),
+        ([0.30, 0.31, 0.32], Quantity("", "", 0.08), REPRODUCED),  # more than the paper says
+        ([0.02, 0.021, 0.022], Quantity("", "", 0.08), DIRECTION),
+        ([0.02, 0.021, 0.022], Quantity("", ""), REPRODUCED),  # no number to reach
+        ([-0.1, 0.0, 0.2], Quantity("", "", 0.08), NOT),
+        ([-0.02, -0.021, -0.022], Quantity("", "", 0.08), NOT),
+        ([2.0, 2.1, 2.2], Quantity("", "", 3.0, null=1.0), DIRECTION),
+        ([0.14, 0.15, 0.13], Quantity("", "", 0.14, null=0.2, sign=-1), REPRODUCED),
+        ([0.17, 0.171, 0.172], Quantity("", "", 0.14, null=0.2, sign=-1), DIRECTION),
+        ([0.21, 0.22, 0.23], Quantity("", "", 0.14, null=0.2, sign=-1), NOT),
+        ([0.5, 0.5], Quantity("", "", 0.08), FEW),  # two equal seeds have an interval without width
+        ([0.5], Quantity("", "", 0.08), FEW),
+    ],
+)
+def test_verdicts_follow_the_stated_rule(values: list[float], quantity: Quantity, verdict: str) -> None:
+    assert judge(quantity, values) == verdict
+
+
+def test_texts_have_no_minus_before_zero() -> None:
+    assert as_text([-0.0001, 0.0, 0.0001]) == "0.000 [0.000, 0.000]"
+    assert as_text([0.5]) == "0.500 (one seed)"
+
+
+def test_every_row_has_a_script_and_claims() -> None:
+    names = experiment_names()
+    scripts = {path.stem.replace("_", "-") for path in scripts_folder().glob("*.py")}
+    assert set(names) == scripts
+    for name in names:
+        claims = claims_of(name)
+        assert claims.figure
+        assert claims.claim
+        assert claims.quantities
+        assert load_experiment(name).name == name
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_cell_has_a_valid_configuration(scale: str) -> None:
+    """Settings are checked when a configuration is built, so building all of them is the test."""
+    for name in experiment_names():
+        experiment = load_experiment(name)
+        cells = experiment.cells(scale)
+        assert len({(cell.point, cell.contender, cell.seed) for cell in cells}) == len(cells)
+        if scale == "tiny":
+            assert {cell.config.data.dataset for cell in cells} <= {"digits", "radio", "diabetes"}
+
+
+def test_contenders_share_the_task_and_differ_in_the_preset() -> None:
+    point = Point("here", {**task("cifar10", "paper"), "network.trust": "block"})
+    configs = {item.name: point.config(item) for item in CONTENDERS}
+    assert {config.federation for config in configs.values()} == {configs["none"].federation}
+    assert {config.network.trust for config in configs.values()} == {"block"}
+    assert configs["qlearning"].reward.kind == configs["closest"].reward.kind == "change"
+    assert configs["marginal"].reward.kind == "gain"
+    assert configs["marginal"].discovery.edges == configs["qlearning"].discovery.edges == 1
+    assert configs["marginal-5"].discovery.edges == 5
+    unsupervised = Point("there", task("fmnist", "paper", devices=10, paradigm="unsupervised"), "unsupervised")
+    assert unsupervised.config(CONTENDERS[0]).discovery.edges == 2
+
+
+def _values(scores: list[float], joules: float = 1.0) -> dict[str, object]:
+    return {
+        "score_name": "accuracy",
+        "higher_is_better": True,
+        "rounds": list(range(len(scores))),
+        "scores": scores,
+        "joules": {"first-order": [10.0 + joules * n for n in range(len(scores))]},
+    }
+
+
+def _results() -> Results:
+    point = Point("p", {})
+    experiment = Experiment("made-up", lambda _: [point], lambda _: Shown())
+    slow, fast = [0.1, 0.2, 0.3, 0.4, 0.5], [0.1, 0.5, 0.6, 0.7, 0.8]
+    found = {("p", "none", seed): _values(slow) for seed in range(2)}
+    found |= {("p", "marginal", seed): _values(fast, joules=2.0) for seed in range(2)}
+    found |= {("p", "iid", seed): _values([score + 0.1 for score in fast]) for seed in range(2)}
+    found["p", "closest", 0] = _values([0.1, 0.2, 0.2, 0.3, 0.4])  # its second seed failed
+    return Results(experiment, "tiny", (point,), 2, found)
+
+
+def test_numbers_over_seeds_by_hand() -> None:
+    results = _results()
+    (point,) = results.points
+    assert results.gain(point, "marginal", "none").tolist() == pytest.approx([0.3, 0.3])
+    assert results.gain(point, "marginal", "closest").tolist() == pytest.approx([0.4])  # only the seed that both have
+    assert [item.name for item in results.baselines(point)] == ["none", "closest"]
+    assert results.gap_closed(point, "marginal") == pytest.approx(0.3 / 0.4)
+    # No exchange ends with 0.5, after 4 rounds and 14 J; ours is there after 1 round and 12 J.
+    assert results.speedup(point, "marginal", "none").tolist() == [4.0, 4.0]
+    assert results.speedup(point, "marginal", "none", "first-order").tolist() == pytest.approx([14 / 12] * 2)
+    # Never there: it is charged for all its rounds.
+    assert results.speedup(point, "none", "marginal").tolist() == [1.0, 1.0]
+
+
+def test_the_final_score_is_the_mean_of_the_last_fifth() -> None:
+    assert final({"scores": [0.0] * 8 + [0.4, 0.6]}) == pytest.approx(0.5)
+    assert final({"scores": [0.1, 0.7]}) == 0.7
+    with pytest.raises(UserError, match="does not train"):
+        final({"moved": 3})
+
+
+def test_an_unknown_quantity_is_refused() -> None:
+    claims = expected(scripts_folder())["interval"]
+    with pytest.raises(UserError, match="no quantity 'height'"):
+        verdicts(claims, Shown({"height": {"marginal": np.ones(3)}}))
+
+
+def test_cells_travel_as_plain_values_and_shared_ones_are_measured_once(tmp_path: Path) -> None:
+    names = ["curve-semi", "energy"]  # the same cells, shown in two ways
+    experiments = {name: load_experiment(name) for name in names}
+    cells, failures = _cells(experiments, Request(names, "tiny", tmp_path), lacking=False)
+    assert not failures
+    tasks = _tasks(experiments, cells)
+    assert len(tasks) == len(cells["curve-semi"]) == len(cells["energy"])
+    sent = json.loads(json.dumps(tasks[0].payload))["cells"][0]
+    assert cell_of(sent).config == cells["curve-semi"][0].config
+
+
+@pytest.mark.parametrize(
+    ("names", "scale", "sentence"),
+    [
+        (["nothing"], "tiny", "there is no experiment 'nothing'"),
+        (["example"], "huge", "there is no scale 'huge'"),
+        (["missing.py"], "tiny", "there is no experiment 'missing.py'"),
+    ],
+)
+def test_bad_requests_end_in_one_sentence(tmp_path: Path, names: list[str], scale: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        reproduce(Request(names, scale, tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_nothing_to_show_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no measured cells"):
+        reproduce(Request(["example"], "tiny", tmp_path, show=True))
+
+
+def test_a_script_of_ones_own(tmp_path: Path) -> None:
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from d2dfl.reproduce import NONE, Experiment, Point, Shown, each, sweep_table\n"
+        "def points(scale): return [Point('here', {}, contenders=(NONE,))]\n"
+        "def measure(cell): return {'seed': cell.seed}\n"
+        "def show(results): return Shown(tables=(sweep_table(results, 'Seeds', lambda cell: cell['seed']),))\n"
+        "EXPERIMENT = Experiment('mine', points, show, each(measure))\n"
+    )
+    done = reproduce(Request([str(script)], "tiny", tmp_path / "out", workers=1))
+    assert not done.failures
+    assert done.findings[0].tables[0].rows == (("no exchange", "0.500 ± 0.500"),)
+    assert Findings.load(tmp_path / "out" / "mine") == done.findings[0]
+
+
+def _tables(folder: Path) -> dict[str, bytes]:
+    files = [folder / "table.md", *folder.glob("*/findings.json")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_a_run_that_is_killed_and_resumed_gives_the_same_bytes(tmp_path: Path) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    arguments = [*QUICK, "--scale", "tiny", "--no-figures", "--out"]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    # Another number of workers too: it must not matter.
+    subprocess.run(
+        [*COMMAND, *arguments, str(whole), "--workers", "1"], env=environment, check=True, capture_output=True
+    )
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, str(cut)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    number = len(list((whole / "cells").glob("*.json")))
+    wanted = int(np.random.default_rng().integers(1, number - 5))  # any moment will do
+    while process.poll() is None and len(list((cut / "cells").glob("*.json"))) < wanted:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    subprocess.run([*COMMAND, *arguments, str(cut), "--resume"], env=environment, check=True, capture_output=True)
+    assert _tables(cut) == _tables(whole)
+    assert stored(cut).keys() == stored(whole).keys()
+    before = {path: path.stat().st_mtime_ns for path in (cut / "cells").iterdir()}
+    subprocess.run([*COMMAND, *arguments, str(cut), "--show"], env=environment, check=True, capture_output=True)
+    assert {path: path.stat().st_mtime_ns for path in (cut / "cells").iterdir()} == before
