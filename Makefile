@@ -1,5 +1,5 @@
 # make run   sets itself up and runs the main job on an embedded default
-# make test  sets itself up and runs lint, types and tests
+# make test  sets itself up and runs lint, types, tests, and every experiment at its smallest
 # With an NVIDIA card: make run TORCH=torch   (takes the GPU build instead of the CPU one)
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
@@ -7,14 +7,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(subst =,_,$(TORCH))
 
-.PHONY: run test check lint types tests bench clean
+.PHONY: run test check lint types tests reproduce bench clean
 
 run: $(READY)
 	$(BIN)/d2dfl compare --set data.allocation=labels:1 --set data.samples=40 --out runs/compare
 
 test: check
 
-check: lint types tests
+check: lint types tests reproduce
 
 lint: $(READY)
 	$(BIN)/ruff check .
@@ -25,6 +25,12 @@ types: $(READY)
 
 tests: $(READY)
 	$(BIN)/python -m pytest -n 2
+
+# Every experiment of the paper, as small as it gets: that all of them run, not what they find.
+reproduce: $(READY)
+	@mkdir -p build
+	$(BIN)/d2dfl reproduce all --scale tiny --out build/reproduce-tiny > build/reproduce.log 2>&1 || { tail -40 build/reproduce.log; exit 1; }
+	$(BIN)/d2dfl report build/reproduce-tiny --out build/report.html
 
 bench: $(READY)
 	$(BIN)/python benchmarks/quality.py

@@ -10,6 +10,7 @@ import torch
 from d2dfl import Config, UserError, preset
 from d2dfl.compare import Comparison, Progress, compare
 from d2dfl.data.datasets import load
+from d2dfl.findings import Findings
 from d2dfl.report import markdown, write_all
 from d2dfl.simulate import IID, data_set, methods_named, prepare, setting_of
 
@@ -74,9 +75,39 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "curves.svg",
         "graphs.png",
         "graphs.html",
+        "findings.json",
     }
     assert markdown(result).count("\n| ") == 4
-    assert len(json.loads((tmp_path / "run" / "results.json").read_text())["cells"]) == 8
+    stored = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert len(stored["cells"]) == 8
+    for cell, book in zip(stored["cells"], result.ledgers, strict=True):
+        assert np.sum(cell["device_joules"]) == pytest.approx(book.total_j)
+        assert cell["joules"][-1] == pytest.approx(book.total_j)
+    found = Findings.load(tmp_path / "run")
+    assert [line.name for line in found.charts[0].lines] == ["marginal", "closest", "none", "iid"]
+    assert [layer.name for layer in found.maps[0].layers] == ["marginal", "closest", "none"]
+    assert np.sum(found.bars[0].values) == pytest.approx(sum(row.joules for row in result.rows))
+
+
+def test_scores_are_logged_while_training_and_no_round_twice(tmp_path: Path) -> None:
+    def stop(what: str, share: float) -> None:
+        if what == "train" and share > 0.4:
+            raise KeyboardInterrupt
+
+    config = small(**{"federation.rounds": 5})
+    with pytest.raises(KeyboardInterrupt):
+        compare(config, ["closest"], [0], tmp_path, False, stop, ["csv"])
+    early = (tmp_path / "log.csv").read_text().splitlines()
+    result = compare(config, ["closest"], [0], tmp_path, True, quiet, ["csv"])
+    rows = [line.split(",") for line in (tmp_path / "log.csv").read_text().splitlines()[1:]]
+    assert 1 < len(early) < len(rows)
+    assert len({tuple(row[:3]) for row in rows}) == len(rows)
+    method, seed, curve = result.cells[0]
+    logged = [float(row[3]) for row in rows if row[0] == f"{method}-seed-{seed}" and row[2] == "score"]
+    assert logged == curve.scores
+    with pytest.raises(UserError, match="there is no log 'diary'"):
+        compare(config, ["closest"], [0], tmp_path / "other", False, quiet, ["diary"])
+    assert not (tmp_path / "other").exists()
 
 
 def test_no_share_of_a_gap_that_is_not_there(tmp_path: Path) -> None:

@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from d2dfl.cli_output import console
 from d2dfl.errors import UserError
-from d2dfl.findings import Findings
+from d2dfl.findings import Findings, Verdict
 from d2dfl.grid import Progress as Share
 from d2dfl.network.files import write_whole
 
@@ -119,15 +120,28 @@ def _print_findings(found: Findings) -> None:
         if each.note:
             console.print(each.note, highlight=False, markup=False)
     if found.verdicts:
-        table = Table(
-            "the paper's claim, measured", "of", "paper", "ours [95 %]", "verdict", box=box.SIMPLE_HEAD, pad_edge=False
-        )
-        for item in found.verdicts:
-            colour = COLOURS.get(item.verdict, "default")
-            table.add_row(item.quantity, item.system, item.paper, item.ours, f"[{colour}]{item.verdict}[/{colour}]")
-        console.print(table)
+        _print_verdicts(found.verdicts)
     for note in found.notes:
         console.print(note, highlight=False, markup=False)
+
+
+def _print_verdicts(verdicts: tuple[Verdict, ...]) -> None:
+    """Claims down, systems across."""
+    systems = list(dict.fromkeys(item.system for item in verdicts))
+    table = Table("claim of the paper, measured", "paper", *systems, box=box.SIMPLE_HEAD, pad_edge=False)
+    claims: dict[tuple[str, str], dict[str, Verdict]] = {}
+    for item in verdicts:
+        claims.setdefault((item.quantity, item.paper), {})[item.system] = item
+    for (quantity, paper), own in claims.items():
+        table.add_row(escape(quantity), escape(paper), *(_cell(own.get(system)) for system in systems))
+    console.print(table)
+
+
+def _cell(item: Verdict | None) -> str:
+    if item is None:
+        return ""
+    colour = COLOURS.get(item.verdict, "default")
+    return f"{escape(item.ours)}\n[{colour}]{item.verdict}[/{colour}]"  # the brackets of an interval are not markup
 
 
 def overview(findings: tuple[Findings, ...]) -> str:

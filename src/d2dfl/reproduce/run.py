@@ -142,7 +142,8 @@ def _cells(
             own = experiment.cells(request.scale)  # nothing in it is random
         try:
             for config in {cell.config.data.dataset: cell.config for cell in own}.values():
-                _there(config)
+                if not request.show:
+                    _there(config)
         except UserError as error:
             failures.append(Failure(name, str(error)))
             continue

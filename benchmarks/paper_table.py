@@ -1,0 +1,64 @@
+"""The README's table of all rows of the paper, from folders that `d2dfl reproduce` made: the largest scale of each.
+
+    python benchmarks/paper_table.py runs/reproduce-paper runs/reproduce-small runs/reproduce-tiny
+
+One line for each claim: the first quantity of an experiment, or with --all every one. Signs: + reproduced, ~ direction
+only, - not reproduced, ? too few seeds (the rule is in src/d2dfl/reproduce/verdicts.py).
+"""
+
+import argparse
+from pathlib import Path
+
+from d2dfl.findings import Findings, Verdict
+from d2dfl.reproduce.catalogue import experiment_names
+
+SYSTEMS = ("paper's learner", "ours, as many links", "ours, 5 links (default)")
+SIGNS = {"reproduced": "+", "direction only": "~", "not reproduced": "-", "too few seeds": "?"}
+
+
+def largest(folders: list[Path], name: str) -> Findings | None:
+    """The record of the first folder that has one."""
+    for folder in folders:
+        if (folder / name / "findings.json").exists():
+            return Findings.load(folder / name)
+    return None
+
+
+def lines(found: Findings, everything: bool) -> list[str]:
+    """One line a quantity."""
+    quantities: dict[str, list[Verdict]] = {}
+    for item in found.verdicts:
+        quantities.setdefault(item.quantity, []).append(item)
+    first = next(iter(quantities), "").split(" (")[0]
+    chosen = [text for text in quantities if everything or text.split(" (")[0] == first]
+    rows = []
+    for text in chosen:
+        own = {item.system: item for item in quantities[text]}
+        cells = [cell(own.get(system)) for system in SYSTEMS]
+        others = [item for system, item in own.items() if system not in SYSTEMS]
+        if others:
+            cells[0] = cell(others[0])
+        title = f"`{found.name}` {found.figure}, {found.scale}"
+        rows.append(f"| {title} | {text} | {next(iter(own.values())).paper} | {' | '.join(cells)} |")
+    return rows
+
+
+def cell(item: Verdict | None) -> str:
+    return "" if item is None else f"{item.ours} {SIGNS[item.verdict]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path)
+    parser.add_argument("--all", action="store_true", help="every quantity, not only the first of each experiment")
+    given = parser.parse_args()
+    print("| row, scale | quantity | the paper | its learner | ours, as many links | ours, 5 links |")
+    print("|---|---|---|---:|---:|---:|")
+    for name in experiment_names():
+        found = largest(given.folders, name)
+        if found is not None:
+            print("\n".join(lines(found, given.all)))
+
+
+if __name__ == "__main__":
+    main()
