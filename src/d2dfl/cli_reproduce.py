@@ -1,7 +1,7 @@
 """`d2dfl reproduce`: the paper's figures and tables, with its numbers beside ours."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -61,7 +61,7 @@ def reproduce_command(
     for found in done.findings:
         _print_findings(found)
     if done.findings:
-        write_whole(folder / "table.md", overview(done.findings).encode())
+        write_whole(folder / "table.md", overview(_all(folder)).encode())
         if figures:
             _draw(done.findings, folder)
     if json_output:
@@ -77,6 +77,15 @@ def reproduce_command(
         raise UserError("nothing could be measured: the reasons stand above")
     if done.failures:
         raise typer.Exit(1)
+
+
+def _all(folder: Path) -> list[Findings]:
+    """Everything that the folder holds by now, in the order of the paper."""
+    from d2dfl.reproduce.catalogue import experiment_names
+
+    order = {name: place for place, name in enumerate(experiment_names())}
+    found = [Findings.load(path.parent) for path in folder.glob("*/findings.json")]
+    return sorted(found, key=lambda item: (order.get(item.name, len(order)), item.name))
 
 
 def _draw(findings: tuple[Findings, ...], folder: Path) -> None:
@@ -144,7 +153,7 @@ def _cell(item: Verdict | None) -> str:
     return f"{escape(item.ours)}\n[{colour}]{item.verdict}[/{colour}]"  # the brackets of an interval are not markup
 
 
-def overview(findings: tuple[Findings, ...]) -> str:
+def overview(findings: Sequence[Findings]) -> str:
     """All verdicts as one Markdown table."""
     lines = [
         "| experiment | of the paper | quantity | of | paper | ours [95 %] | verdict |",
