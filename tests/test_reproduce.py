@@ -13,8 +13,10 @@ import pytest
 
 from d2dfl.errors import UserError
 from d2dfl.findings import Findings
+from d2dfl.grid import Progress, Task, run_grid
 from d2dfl.reproduce import CONTENDERS, SCALES, Experiment, Point, Results, Shown, interval, task
 from d2dfl.reproduce.catalogue import experiment_names, load_experiment, scripts_folder
+from d2dfl.reproduce.gpu import run_on_gpu
 from d2dfl.reproduce.run import Request, _cells, _tasks, claims_of, reproduce, stored
 from d2dfl.reproduce.verdicts import DIRECTION, FEW, NOT, REPRODUCED, Quantity, as_text, expected, judge, verdicts
 from d2dfl.reproduce.work import cell_of, final
@@ -169,6 +171,27 @@ def test_bad_requests_end_in_one_sentence(tmp_path: Path, names: list[str], scal
 def test_nothing_to_show_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no measured cells"):
         reproduce(Request(["example"], "tiny", tmp_path, show=True))
+
+
+def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
+    """Many prepare, one trains: without a card the arithmetic is the CPU's, and the road can be tested."""
+    names = ["curve-regression"]
+    experiments = {name: load_experiment(name) for name in names}
+    cells, _ = _cells(experiments, Request(names, "tiny", tmp_path, seeds=1), lacking=False)
+    tasks = _tasks(experiments, {"curve-regression": cells["curve-regression"][:4]})
+    broken = Task("broken", {**tasks[0].payload, "cells": [{**tasks[0].payload["cells"][0], "method": "nothing"}]})
+    seen: list[Progress] = []
+    outcome = run_on_gpu([*tasks, broken], tmp_path / "one", 2, seen.append)
+    usual = run_grid(tasks, "d2dfl.reproduce.work:run_task", tmp_path / "two", workers=2)
+    assert [failure.key for failure in outcome.failures] == ["broken"]
+    assert "there is no method 'nothing'" in outcome.failures[0].reason
+    assert seen[-1].done == len(tasks)
+    one, two = stored(tmp_path / "one"), stored(tmp_path / "two")
+    assert one.keys() == two.keys()
+    assert len(usual.results) == len(tasks)
+    for key, item in one.items():
+        assert item.values["scores"] == pytest.approx(two[key].values["scores"], rel=1e-5)
+        assert item.values["joules"] == two[key].values["joules"]
 
 
 def test_a_script_of_ones_own(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         pool = np.concatenate(setting.holdings)
         order = stream(setting.seed, "iid-shuffle").permutation(len(pool))
         sizes = np.cumsum([len(held) for held in setting.holdings])[:-1]
-        return Prepared(IID, setting, None, None, _learning(config, setting, tuple(np.split(pool[order], sizes))))
+        return Prepared(IID, setting, None, None, learning(config, setting, tuple(np.split(pool[order], sizes))))
     found = _settled(discover(setting.told, config, seed=setting.seed, method=method_named(method).name), setting)
     moved = exchange(
         found.graph,
@@ -118,7 +118,7 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         raise UserError(
             f"the exchange left device {empty[0]} without data: raise network.threshold, or set exchange.keep=acknowledged"
         )
-    return Prepared(method, setting, found, moved, _learning(config, setting, moved.holdings))
+    return Prepared(method, setting, found, moved, learning(config, setting, moved.holdings))
 
 
 def _settled(found: Discovery, setting: Setting) -> Discovery:
@@ -131,7 +131,7 @@ def _settled(found: Discovery, setting: Setting) -> Discovery:
     return replace(found, network=network, graph=graph, evaluation=evaluate(network, graph, config.reward))
 
 
-def _learning(config: Config, setting: Setting, holdings: tuple[NDArray[np.int64], ...]) -> Federated:
+def learning(config: Config, setting: Setting, holdings: tuple[NDArray[np.int64], ...]) -> Federated:
     """What the devices train on."""
     return Federated.of(setting.dataset, holdings, targets=setting.parted.labels, loss=paradigm_of(config).loss)
 

@@ -25,11 +25,12 @@ from d2dfl.network.files import write_whole
 from d2dfl.record import versions
 from d2dfl.reproduce.catalogue import load_experiment, scripts_folder
 from d2dfl.reproduce.experiment import GCN, SCALES, Cell, Experiment
+from d2dfl.reproduce.gpu import run_on_gpu
 from d2dfl.reproduce.results import Results
 from d2dfl.reproduce.verdicts import Expected, expected, verdicts
 
 WORK = "d2dfl.reproduce.work:run_task"
-ON_GPU = 2  # workers: one prepares while the other trains
+ON_GPU = 2  # workers, where an experiment trains in a way of its own
 
 
 @dataclass(frozen=True)
@@ -118,16 +119,20 @@ def _measure(
     missing = {
         name: [cell for cell in own if _key(experiments[name], name, cell) not in found] for name, own in cells.items()
     }
-    workers = request.workers or (ON_GPU if torch.cuda.is_available() and request.engine == "local" else None)
-    return run_grid(
-        _tasks(experiments, missing),
+    tasks = _tasks(experiments, missing)
+    on_gpu = torch.cuda.is_available() and request.engine == "local"
+    training = [task for task in tasks if on_gpu and not task.payload["experiment"]]
+    first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
+    rest = run_grid(
+        [task for task in tasks if task not in training],
         WORK,
         request.out,
         engine=request.engine,
-        workers=workers,
+        workers=request.workers or (ON_GPU if on_gpu else None),
         resume=request.resume,
         on_progress=on_progress,
     )
+    return rest if first is None else replace(rest, failures=(*first.failures, *rest.failures))
 
 
 def _cells(

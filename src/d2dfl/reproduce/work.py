@@ -47,7 +47,11 @@ def each(one: Callable[[Cell], Values]) -> Measure:
 
 def train(cells: Sequence[Cell]) -> list[Values]:
     """Discover, exchange, train, measure. Cells of one point train together where that pays."""
-    items = [prepared(cell) for cell in cells]
+    return trained(cells, [prepared(cell) for cell in cells])
+
+
+def trained(cells: Sequence[Cell], items: Sequence[Prepared]) -> list[Values]:
+    """Train and measure what is prepared."""
     factory = factory_of(cells[0].config, items[0].setting.dataset)
     runs = [(item.data, item.setting.seed) for item in items]
     settings = cells[0].config.federation
@@ -69,6 +73,11 @@ def prepared(cell: Cell) -> Prepared:
     return prepare(cell.config, _setting(cell.config, cell.seed), cell.method)
 
 
+def dataset_of(config: Config) -> Dataset:
+    """The data of a cell, which the next cells most likely need too."""
+    return _dataset(Config(data=config.data, radio=config.radio))
+
+
 @lru_cache(maxsize=2)
 def _dataset(config: Config) -> Dataset:
     return data_set(config, seed=0)
@@ -77,7 +86,7 @@ def _dataset(config: Config) -> Dataset:
 @lru_cache(maxsize=8)
 def _setting(config: Config, seed: int) -> Setting:
     # Methods of one seed share their setting: partitions can take longer than a discovery.
-    return setting_of(config, seed, _dataset(Config(data=config.data, radio=config.radio)))
+    return setting_of(config, seed, dataset_of(config))
 
 
 def exchange_values(item: Prepared) -> Values:
