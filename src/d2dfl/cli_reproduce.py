@@ -108,12 +108,12 @@ def _print_list() -> None:
     shown = Console() if sys.stdout.isatty() else Console(width=150)
     shown.print(table)
     shown.print(
-        "cells (methods × points × seeds), and minutes of one core, of the GPU at paper scale, where we measured it"
+        "cells (methods × points × seeds), and the time of one core where we measured it (paper scale: of an H200)"
     )
 
 
 def _cost(cells: int, seconds: float | None) -> str:
-    return f"{cells}" if seconds is None else f"{cells}, {max(seconds / 60, 0.1):.1f} min"
+    return f"{cells}" if seconds is None else f"{cells}, {_span(seconds)}"
 
 
 def _print_findings(found: Findings) -> None:
