@@ -58,13 +58,13 @@ def show(results: Results) -> Shown:
     side, paper = len(PAPER["alphas"]), np.array(PAPER["table"])
     found = np.array([results.each(point, "none", lambda cell: cell["agreement"]) for point in results.points])
     ours = found.reshape(side, side, -1).transpose(2, 0, 1)  # [seed, before, after]
+    ours = ours[np.isfinite(ours).all(axis=(1, 2))]  # seeds of which all is there
     off = ~np.eye(side, dtype=bool)
     signs = np.array([(np.sign(table) == np.sign(paper))[off].sum() for table in ours], dtype=float)
     steps = np.array([(np.diff(t, axis=1) > 0).sum() + (np.diff(t, axis=0) < 0).sum() for t in ours], dtype=float)
     quantities = {
         "signs": {"agreement": signs},
         "steps": {"agreement": steps},
-        "range": {"agreement": np.ptp(ours.reshape(len(ours), -1), axis=1)},
     }
     rows = tuple(
         (

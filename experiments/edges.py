@@ -39,7 +39,7 @@ def fall(cell: dict) -> float:
 
 def show(results: Results) -> Shown:
     one, two = results.points[:2]
-    rivals = np.stack([results.each(one, item.name, fall) for item in BASELINES if results.whole(one, item.name)])
+    rivals = np.stack([results.each(one, item.name, fall) for item in BASELINES if results.there(one, item.name)])
     systems = [item.name for item in (PAPERS, OURS)]
     first = {name: results.each(one, name, fall) for name in systems}
     quantities = {

@@ -4,7 +4,18 @@ import numpy as np
 
 from d2dfl.findings import Chart, Line, Table
 from d2dfl.network.energy import RADIOS
-from d2dfl.reproduce import SYSTEMS, Experiment, Point, Results, Shown, curve_chart, energy_bars, method_table, task
+from d2dfl.reproduce import (
+    SYSTEMS,
+    Experiment,
+    Point,
+    Results,
+    Shown,
+    curve_chart,
+    energy_bars,
+    method_table,
+    task,
+    times,
+)
 
 
 def points(scale: str) -> list[Point]:
@@ -24,7 +35,7 @@ def show(results: Results) -> Shown:
     rows = tuple(
         (
             radio.title,
-            *(f"{results.speedup(point, system.name, ranked[-1].name, name).mean():.2f}" for system in SYSTEMS),
+            *(times(results.speedup(point, system.name, ranked[-1].name, name)) for system in SYSTEMS),
         )
         for name, radio in RADIOS.items()
     )
@@ -41,7 +52,7 @@ def to_accuracy(results: Results, point: Point) -> Chart:
     """Accuracy against joules, mean over seeds."""
     lines = []
     for contender in results.contenders(point):
-        cells = [results.found[point.name, contender.name, seed] for seed in results.whole(point, contender.name)]
+        cells = results.cells(point, contender.name)
         joules = np.mean([cell["joules"]["first-order"] for cell in cells], axis=0)
         scores = np.array([cell["scores"] for cell in cells])
         rows = (joules, scores.mean(axis=0), scores.min(axis=0), scores.max(axis=0))

@@ -49,6 +49,6 @@ EXPERIMENT = Experiment(
     points,
     show,
     each(measure),
-    {"tiny": 1, "small": 1, "paper": 1},
+    random=False,
     setting="3 devices with 5 labels, thresholds of 10, no losses",
 )

@@ -1,6 +1,6 @@
 """Fig. 7b: accuracy against the aggregation interval, SVHN, supervised; the same number of minibatches everywhere."""
 
-from d2dfl.reproduce import SYSTEMS, Array, Experiment, Point, Results, Shown, sweep_chart, sweep_table, task
+from d2dfl.reproduce import SYSTEMS, Experiment, Point, Results, Shown, sweep_chart, sweep_table, task
 
 INTERVALS = {"tiny": (2, 10), "small": (5, 10, 20, 50), "paper": (5, 10, 20, 50)}
 
@@ -22,14 +22,11 @@ def every(interval: int, rounds: int) -> dict[str, int]:
 def show(results: Results) -> Shown:
     first, last = results.points[0], results.points[-1]
 
-    def margin(point: Point, name: str, over: str) -> Array:
-        return results.gain(point, name, over)
-
     names = [system.name for system in SYSTEMS]
     best = {point.name: results.baselines(point)[0].name for point in (first, last)}
     quantities = {
-        "growth": {n: margin(last, n, best[last.name]) - margin(first, n, best[first.name]) for n in names},
-        "growth-none": {n: margin(last, n, "none") - margin(first, n, "none") for n in names},
+        "growth": {n: results.gain(last, n, best[last.name]) - results.gain(first, n, best[first.name]) for n in names},
+        "growth-none": {n: results.gain(last, n, "none") - results.gain(first, n, "none") for n in names},
     }
     chart = sweep_chart(results, "Accuracy against the interval", "minibatches between aggregations", "accuracy")
     return Shown(quantities, (sweep_table(results, "Final accuracy"),), (chart,))

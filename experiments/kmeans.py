@@ -18,7 +18,7 @@ def show(results: Results) -> Shown:
     lead = {}
     for system in SYSTEMS:
         scores = {point.value: results.final(point, system.name) for point in results.points}
-        others = max((values for n, values in scores.items() if n != 7), key=np.mean)
+        others = max((values for n, values in scores.items() if n != 7), key=np.nanmean)
         lead[system.name] = scores[7] - others
     chart = sweep_chart(results, "Linear evaluation against clusters", "clusters", "linear evaluation")
     return Shown({"seven": lead}, (sweep_table(results, "Final linear evaluation"),), (chart,))

@@ -26,7 +26,8 @@ def show(results: Results) -> Shown:
         labels = np.array([results.each(point, system.name, label_accuracy) for point in results.points])
         scores = np.array([results.final(point, system.name) for point in results.points])
         ranks[system.name] = np.array([spearmanr(a, b).statistic for a, b in zip(labels.T, scores.T, strict=True)])
-        best, worst = labels.mean(axis=1).argmax(), labels.mean(axis=1).argmin()
+        mean = np.nanmean(labels, axis=1)
+        best, worst = mean.argmax(), mean.argmin()
         falls[system.name] = scores[best] - scores[worst]
     return Shown(
         {"rank": ranks, "fall": falls},

@@ -39,7 +39,8 @@ def show(results: Results) -> Shown:
         for n, share in enumerate(shares)
     )
     rows = tuple(
-        (f"{1 - share:.0%} unlabelled", *(f"{v:.3f}" for v in found[n].mean(axis=1))) for n, share in enumerate(shares)
+        (f"{1 - share:.0%} unlabelled", *(f"{v:.3f}" for v in np.nanmean(found[n], axis=1)))
+        for n, share in enumerate(shares)
     )
     quantities = {
         "components": {"distributed PCA + propagation": (found[:, -1] - found[:, 0]).mean(axis=0)},

@@ -42,18 +42,17 @@ def moved(cell: dict) -> float:
 
 def show(results: Results) -> Shown:
     (point,) = results.points
-    rivals = [item.name for item in MOVERS if results.whole(point, item.name)]
+    rivals = [item.name for item in MOVERS if results.there(point, item.name)]
     theirs = np.stack([results.each(point, name, success) for name in rivals])
     volume = np.stack([results.each(point, name, moved) for name in rivals])
-    crossing = np.nanmean([results.each(point, name, inter) for name in rivals], axis=0)
+    crossing = np.mean([results.each(point, name, inter) for name in rivals], axis=0)
     quantities: dict = {"success": {}, "success-moving": {}, "inter": {}}
     for system in SYSTEMS:
         mine, amount = results.each(point, system.name, success), results.each(point, system.name, moved)
         busy = np.where(volume >= 0.5 * amount, theirs, np.nan)
-        quantities["success"][system.name] = _known(mine - np.nanmax(theirs, axis=0))
-        others = np.where(np.isnan(busy).all(axis=0), np.nan, np.nanmax(np.nan_to_num(busy, nan=-1), axis=0))
-        quantities["success-moving"][system.name] = _known(mine - others)
-        quantities["inter"][system.name] = _known(results.each(point, system.name, inter) - crossing)
+        quantities["success"][system.name] = mine - highest(theirs)
+        quantities["success-moving"][system.name] = mine - highest(busy)
+        quantities["inter"][system.name] = results.each(point, system.name, inter) - crossing
     tables = (
         sweep_table(results, "Probability of success", success),
         sweep_table(results, "Share between clusters", inter),
@@ -62,8 +61,10 @@ def show(results: Results) -> Shown:
     return Shown(quantities, tables)
 
 
-def _known(values: np.ndarray) -> np.ndarray:
-    return values[np.isfinite(values)]
+def highest(rows: np.ndarray) -> np.ndarray:
+    """[seed] the largest of rows[rival, seed] among rivals that have a value; NaN where none has."""
+    best = np.where(np.isnan(rows), -np.inf, rows).max(axis=0)
+    return np.where(np.isfinite(best), best, np.nan)
 
 
 EXPERIMENT = Experiment("reliability", points, show, exchange_only, SEEDS)

@@ -1,19 +1,40 @@
-"""Fig. 7c and 18: joules until an accuracy against the number of devices, CIFAR-10 and SVHN, supervised."""
+"""Fig. 7c and 18: joules until an accuracy against the number of devices, CIFAR-10 and SVHN, supervised.
+
+Devices stand in the same square whatever their number: else distances would grow with it, and joules with their square.
+"""
 
 from functools import partial
 
 import numpy as np
 
-from d2dfl.findings import Chart, Table
-from d2dfl.reproduce import CONTENDERS, SYSTEMS, Experiment, Point, Results, Shown, final, line, task
+from d2dfl.findings import Chart
+from d2dfl.reproduce import (
+    SYSTEMS,
+    Array,
+    Experiment,
+    Point,
+    Results,
+    Shown,
+    effort,
+    known,
+    sweep_lines,
+    sweep_table,
+    task,
+)  # fmt: skip
 
 SIZES = {"tiny": (4, 8), "small": (5, 10, 15, 20, 25), "paper": (5, 10, 15, 20, 25)}
 DATA = {"CIFAR-10": "cifar10", "SVHN": "svhn"}
+TARGETS = (0.8, 1.0)  # of what no exchange ends with at the hardest size, so that everybody gets there
+SIDE_M = 500.0
 
 
 def points(scale: str) -> list[Point]:
     return [
-        Point(f"{title}, {n} devices", {**task(dataset, scale, devices=n), "network.devices": n}, value=n)
+        Point(
+            f"{title}, {n} devices",
+            {**task(dataset, scale, devices=n), "network.devices": n, "channel.side_m": SIDE_M * (25 / n) ** 0.5},
+            value=n,
+        )
         for title, dataset in DATA.items()
         for n in SIZES[scale]
     ]
@@ -23,35 +44,28 @@ def show(results: Results) -> Shown:
     quantities, charts, tables = {}, [], []
     for title in DATA:
         own = [point for point in results.points if point.name.startswith(title)]
-        devices = np.array([point.value for point in own])
-        # The target: what no exchange ends with on the hardest size, so that everybody gets there.
-        target = min(results.final(point, "none").mean() for point in own)
-        joules = {
-            item: np.stack([results.each(point, item.name, partial(to_target, target=target)) for point in own], axis=1)
-            for item in CONTENDERS
-            if all(results.whole(point, item.name) for point in own)
+        hardest = min(known(results.final(point, "none")).mean() for point in own)
+        for share in TARGETS:
+            joules = partial(effort, target=share * hardest, radio="first-order")
+            what = f"Joules until accuracy {share * hardest:.3f}, {title}"
+            charts.append(Chart(what, "devices", "joules, first-order radio", sweep_lines(results, own, joules)))
+            tables.append(sweep_table(results, what, joules, 0, own))
+        tables.append(sweep_table(results, f"Of which before training (D2D), {title}", before_training, 1, own))
+        quantities[f"exponent @ {title}"] = {
+            system.name: growth([results.each(point, system.name, joules) for point in own], own) for system in SYSTEMS
         }
-        quantities[f"linear @ {title}"] = {
-            item.name: np.array([straight(devices, row) for row in joules[item]]) for item in SYSTEMS if item in joules
-        }
-        lines = tuple(line(item, devices, rows) for item, rows in joules.items())
-        charts.append(Chart(f"Joules until {target:.2f}, {title}", "devices", "joules, first-order radio", lines))
-        rows = tuple((item.title, *(f"{value:,.1f}" for value in rows.mean(axis=0))) for item, rows in joules.items())
-        columns = ("method", *(f"{n:.0f} devices" for n in devices))
-        tables.append(Table(f"Joules until accuracy {target:.3f}, {title}", columns, rows))
     return Shown(quantities, tuple(tables), tuple(charts))
 
 
-def to_target(cell: dict, target: float) -> float:
-    """Joules at the first evaluation that reaches the target, or of the whole run."""
-    target = min(target, final(cell))
-    return next(j for j, score in zip(cell["joules"]["first-order"], cell["scores"], strict=True) if score >= target)
+def before_training(cell: dict) -> float:
+    return sum(cell["purposes"]["first-order"][name] for name in ("partition", "discovery", "datapoints"))
 
 
-def straight(x: np.ndarray, y: np.ndarray) -> float:
-    """R² of the best straight line."""
-    rest = y - np.polyval(np.polyfit(x, y, 1), x)
-    return 1.0 - float(rest.var() / y.var())
+def growth(joules: list[Array], own: list[Point]) -> Array:
+    """[seed] p in joules ∝ devices^p."""
+    rows = np.log(np.stack(joules, axis=1))
+    sizes = np.log([point.value for point in own])
+    return np.array([np.polyfit(sizes, row, 1)[0] if np.isfinite(row).all() else np.nan for row in rows])
 
 
 EXPERIMENT = Experiment("size", points, show)

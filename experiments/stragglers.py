@@ -23,7 +23,6 @@ def show(results: Results) -> Shown:
 
     rivals = np.stack([fall(item.name) for item in results.baselines(last)])
     quantities = {
-        "fall": {system.name: fall(system.name) for system in SYSTEMS},
         "kept": {system.name: rivals.min(axis=0) - fall(system.name) for system in SYSTEMS},
     }
     chart = sweep_chart(results, "Accuracy with stragglers", "stragglers", "accuracy")

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from d2dfl import Network
 from d2dfl.findings import Picture, Table
 from d2dfl.network.files import write_whole
-from d2dfl.reproduce import OURS, SYSTEMS, Experiment, Point, Results, Shown, task
+from d2dfl.reproduce import OURS, SYSTEMS, Experiment, Point, Results, Shown, task, text
 
 RULES = {"random": "random:0.5", "block": "block", "rows": "rows:0.5", "columns": "columns:0.5"}
 DATA = {"CIFAR-10": "cifar10", "SVHN": "svhn"}
@@ -29,12 +29,12 @@ def show(results: Results) -> Shown:
         own = {point.name.split(", ")[1]: point for point in results.points if point.name.startswith(title)}
         for system in SYSTEMS:
             scores = {name: results.final(point, system.name) for name, point in own.items()}
-            structured = max((scores[name] for name in ("block", "rows", "columns")), key=np.mean)
-            sparse = max((scores[name] for name in ("block", "rows")), key=np.mean)
+            structured = max((scores[name] for name in ("block", "rows", "columns")), key=np.nanmean)
+            sparse = max((scores[name] for name in ("block", "rows")), key=np.nanmean)
             quantities.setdefault(f"random @ {title}", {})[system.name] = scores["random"] - structured
             quantities.setdefault(f"columns @ {title}", {})[system.name] = scores["columns"] - sparse
         rows = tuple(
-            (item.title, *(_text(results.final(point, item.name)) for point in own.values()))
+            (item.title, *(text(results.final(point, item.name)) for point in own.values()))
             for item in results.contenders(own["random"])
         )
         tables.append(Table(f"Final accuracy, {title}", ("method", *own), rows))
@@ -60,10 +60,6 @@ def draw(results: Results, folder: Path) -> None:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
     write_whole(folder / "trust.png", buffer.getvalue())
-
-
-def _text(values: np.ndarray) -> str:
-    return f"{values.mean():.3f} ± {values.std():.3f}" if len(values) else "–"
 
 
 EXPERIMENT = Experiment("trust", points, show, drawn=draw)

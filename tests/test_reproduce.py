@@ -6,15 +6,18 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from d2dfl.discovery.diversity import METRICS
 from d2dfl.errors import UserError
 from d2dfl.findings import Findings
 from d2dfl.grid import Progress, Task, run_grid
-from d2dfl.reproduce import CONTENDERS, SCALES, Experiment, Point, Results, Shown, interval, task
+from d2dfl.network.energy import PURPOSES, RADIOS
+from d2dfl.reproduce import CONTENDERS, SCALES, Cell, Experiment, Point, Results, Shown, interval, task
 from d2dfl.reproduce.catalogue import experiment_names, load_experiment, scripts_folder
 from d2dfl.reproduce.gpu import run_on_gpu
 from d2dfl.reproduce.run import Request, _cells, _tasks, claims_of, reproduce, stored
@@ -48,6 +51,7 @@ def test_the_interval_by_hand() -> None:
         ([0.21, 0.22, 0.23], Quantity("", "", 0.14, null=0.2, sign=-1), NOT),
         ([0.5, 0.5], Quantity("", "", 0.08), FEW),  # two equal seeds have an interval without width
         ([0.5], Quantity("", "", 0.08), FEW),
+        ([0.5, np.nan, 0.5], Quantity("", "", 0.08), FEW),  # a missing cell is no seed
     ],
 )
 def test_verdicts_follow_the_stated_rule(values: list[float], quantity: Quantity, verdict: str) -> None:
@@ -55,8 +59,15 @@ def test_verdicts_follow_the_stated_rule(values: list[float], quantity: Quantity
 
 
 def test_texts_have_no_minus_before_zero() -> None:
-    assert as_text([-0.0001, 0.0, 0.0001]) == "0.000 [0.000, 0.000]"
-    assert as_text([0.5]) == "0.500 (one seed)"
+    assert as_text(Quantity("", ""), [-0.0001, 0.0, 0.0001]) == "0.000 [0.000, 0.000]"
+    assert as_text(Quantity("", ""), [0.5, np.nan]) == "0.500 (one seed)"
+
+
+def test_ratios_are_judged_in_logarithms() -> None:
+    ratio = Quantity("", "", null=1.0, ratio=True, digits=2)
+    assert as_text(ratio, [0.5, 2.0]).startswith("1.00 [")  # twice and half are no effect
+    assert judge(ratio, [0.5, 2.0, 1.3]) == NOT
+    assert judge(ratio, [1.9, 2.0, 2.1]) == REPRODUCED
 
 
 def test_every_row_has_a_script_and_claims() -> None:
@@ -99,20 +110,20 @@ def _values(scores: list[float], joules: float = 1.0) -> dict[str, object]:
     return {
         "score_name": "accuracy",
         "higher_is_better": True,
-        "rounds": list(range(len(scores))),
+        "rounds": list(range(1, 1 + len(scores))),
         "scores": scores,
-        "joules": {"first-order": [10.0 + joules * n for n in range(len(scores))]},
+        "joules": {"first-order": [10.0 + joules * n for n in range(1, 1 + len(scores))]},
     }
 
 
 def _results() -> Results:
     point = Point("p", {})
     experiment = Experiment("made-up", lambda _: [point], lambda _: Shown())
-    slow, fast = [0.1, 0.2, 0.3, 0.4, 0.5], [0.1, 0.5, 0.6, 0.7, 0.8]
+    slow, fast = [0.1, 0.2, 0.3, 0.4, 0.5], [0.3, 0.5, 0.6, 0.7, 0.8]
     found = {("p", "none", seed): _values(slow) for seed in range(2)}
     found |= {("p", "marginal", seed): _values(fast, joules=2.0) for seed in range(2)}
     found |= {("p", "iid", seed): _values([score + 0.1 for score in fast]) for seed in range(2)}
-    found["p", "closest", 0] = _values([0.1, 0.2, 0.2, 0.3, 0.4])  # its second seed failed
+    found["p", "closest", 1] = _values([0.1, 0.2, 0.2, 0.3, 0.4])  # its first seed failed
     return Results(experiment, "tiny", (point,), 2, found)
 
 
@@ -120,14 +131,72 @@ def test_numbers_over_seeds_by_hand() -> None:
     results = _results()
     (point,) = results.points
     assert results.gain(point, "marginal", "none").tolist() == pytest.approx([0.3, 0.3])
-    assert results.gain(point, "marginal", "closest").tolist() == pytest.approx([0.4])  # only the seed that both have
+    gain = results.gain(point, "marginal", "closest")  # only the seed that both have, in its place
+    assert np.isnan(gain[0])
+    assert gain[1] == pytest.approx(0.4)
     assert [item.name for item in results.baselines(point)] == ["none", "closest"]
     assert results.gap_closed(point, "marginal") == pytest.approx(0.3 / 0.4)
-    # No exchange ends with 0.5, after 4 rounds and 14 J; ours is there after 1 round and 12 J.
-    assert results.speedup(point, "marginal", "none").tolist() == [4.0, 4.0]
-    assert results.speedup(point, "marginal", "none", "first-order").tolist() == pytest.approx([14 / 12] * 2)
+    # No exchange ends with 0.5, after 5 rounds and 15 J; ours is there after 2 rounds and 14 J.
+    assert results.speedup(point, "marginal", "none").tolist() == pytest.approx([2.5, 2.5])
+    assert results.speedup(point, "marginal", "none", "first-order").tolist() == pytest.approx([15 / 14] * 2)
+    # Closest ends with 0.4, which ours passes half way between rounds 1 and 2: 5 / 1.5.
+    assert results.speedup(point, "marginal", "closest")[1] == pytest.approx(5 / 1.5)
     # Never there: it is charged for all its rounds.
     assert results.speedup(point, "none", "marginal").tolist() == [1.0, 1.0]
+
+
+def _made_up(cell: Cell, draws: np.random.Generator) -> dict[str, object]:
+    """Values such as a measurement gives, of every kind."""
+    rounds = [2, 4, 6, 8, 10]
+    joules = np.cumsum(draws.uniform(1, 2, 5)).tolist()
+    return {
+        "score_name": "accuracy",
+        "higher_is_better": cell.config.partition.paradigm != "regression",
+        "rounds": rounds,
+        "scores": np.sort(draws.uniform(0.2, 0.9, 5)).tolist(),
+        "spreads": [0.0] * 5,
+        "joules": dict.fromkeys(RADIOS, joules),
+        "purposes": dict.fromkeys(RADIOS, dict.fromkeys(PURPOSES, 1.0)),
+        "before": dict.fromkeys(METRICS, 1.0),
+        "after": dict.fromkeys(METRICS, float(draws.uniform(0.5, 1))),
+        "labels": draws.integers(1, 9, cell.config.network.devices).tolist(),
+        "moved": int(draws.integers(1, 99)),
+        "lost": 1,
+        "measures": {"label accuracy": float(draws.uniform())},
+        "success": float(draws.uniform()),
+        "inter": float(draws.uniform()),
+        "messages": 1.0,
+        "agreement": float(draws.normal()),
+        "separation": float(draws.uniform()),
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in experiment_names() if name != "example"])
+def test_a_missing_cell_costs_a_seed_and_no_more(name: str) -> None:
+    """Whichever cell fails: everything else is shown, and no seed is paired with another one."""
+    experiment, draws = load_experiment(name), np.random.default_rng(0)
+    cells = experiment.cells("tiny", 3)
+    found = {cell: _made_up(cell, draws) for cell in cells}
+    whole = experiment.show(Results.of(experiment, "tiny", 3, found))
+    for missing in cells:
+        rest = {cell: values for cell, values in found.items() if cell is not missing}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            shown = experiment.show(Results.of(experiment, "tiny", 3, rest))
+        assert verdicts(claims_of(name), shown)
+        for key, systems in shown.quantities.items():
+            for system, values in systems.items():
+                kept = [seed for seed in range(3) if seed != missing.seed]
+                full = whole.quantities[key][system]
+                # Other seeds are as before, unless another baseline is now the best or the weakest of them.
+                if (
+                    len(values) == 3
+                    and np.isnan(values[missing.seed])
+                    and name in ("pca", "skew", "edges", "embedding")
+                ):
+                    assert values[kept].tolist() == full[kept].tolist()
+        texts = [text for table in shown.tables for row in table.rows for text in row]
+        assert not any("nan" in text.split() for text in texts)
 
 
 def test_the_final_score_is_the_mean_of_the_last_fifth() -> None:
@@ -183,9 +252,9 @@ def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
     seen: list[Progress] = []
     outcome = run_on_gpu([*tasks, broken], tmp_path / "one", 2, seen.append)
     usual = run_grid(tasks, "d2dfl.reproduce.work:run_task", tmp_path / "two", workers=2)
-    assert [failure.key for failure in outcome.failures] == ["broken"]
+    assert [failure.key for failure in outcome.failures] == ["broken/nothing"]
     assert "there is no method 'nothing'" in outcome.failures[0].reason
-    assert seen[-1].done == len(tasks)
+    assert seen[-1].done == len(tasks) + 1  # the one of which no cell is left, too
     one, two = stored(tmp_path / "one"), stored(tmp_path / "two")
     assert one.keys() == two.keys()
     assert len(usual.results) == len(tasks)

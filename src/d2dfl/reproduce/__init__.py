@@ -18,7 +18,7 @@ from d2dfl.reproduce.experiment import (
     Experiment,
     Point,
 )
-from d2dfl.reproduce.results import Array, Results, Shown, interval
+from d2dfl.reproduce.results import Array, Results, Shown, effort, interval, known
 from d2dfl.reproduce.shows import (
     Quantities,
     curve_chart,
@@ -29,7 +29,10 @@ from d2dfl.reproduce.shows import (
     method_table,
     speed,
     sweep_chart,
+    sweep_lines,
     sweep_table,
+    text,
+    times,
 )
 from d2dfl.reproduce.tasks import task
 from d2dfl.reproduce.work import each, exchange_only, exchange_values, final, prepared, train
@@ -58,18 +61,23 @@ __all__ = [
     "curve_chart",
     "curves",
     "each",
+    "effort",
     "energy_bars",
     "exchange_only",
     "exchange_values",
     "final",
     "interval",
+    "known",
     "lead",
     "line",
     "method_table",
     "prepared",
     "speed",
     "sweep_chart",
+    "sweep_lines",
     "sweep_table",
     "task",
+    "text",
+    "times",
     "train",
 ]

@@ -8,7 +8,8 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,65 +23,100 @@ from d2dfl.engines import leave_with, limit_threads, one_line
 from d2dfl.exchange import Exchanged
 from d2dfl.grid import Cells, Failure, Outcome, Progress, Task, time_left
 from d2dfl.methods import Discovery
-from d2dfl.reproduce.work import Values, cell_of, dataset_of, prepared, trained
+from d2dfl.reproduce.work import cell_of, dataset_of, prepared, trained
 from d2dfl.simulate import Prepared, Setting, learning
-
-Answer = tuple["list[Sent] | None", str, str]  # prepared cells, or the reason and the traceback
 
 
 def run_on_gpu(
     tasks: Sequence[Task], folder: Path, workers: int | None, on_progress: Callable[[Progress], None]
 ) -> Outcome:
-    """The grid of cells that train; each task's cells train at once."""
-    began, cells = time.monotonic(), Cells.open(folder)
-    order = sorted(tasks, key=lambda task: -task.cost)
-    results: dict[str, Any] = {}
-    failures: list[Failure] = []
-    spent = 0.0
+    """The grid of cells that train; those of a task at once, without the ones that could not be prepared."""
+    began = time.monotonic()
+    trainer = Trainer(sorted(tasks, key=lambda task: -task.cost), Cells.open(folder), on_progress)
+    trainer.tell(None)
+    try:
+        for task, answer in zip(trainer.tasks, _prepared_in_parallel(trainer.tasks, workers), strict=True):
+            trainer.train(task, answer)
+    except BrokenProcessPool as error:  # a process that died takes all that wait for it along
+        for task in trainer.tasks:
+            if task.key not in trainer.ended:
+                trainer.blame(task.key, f"a process that prepares died: {one_line(error)}", "")
+    return Outcome(trainer.results, tuple(trainer.failures), 0, time.monotonic() - began)
 
-    def tell(key: str | None) -> None:
-        left = [task.cost for task in order if task.key not in results and task.key not in {f.key for f in failures}]
-        done = sum(task.cost for task in order if task.key in results)
-        remaining = time_left(left, 1, spent / done if done else None)
-        on_progress(Progress(len(results), len(order), len(failures), remaining, key))
 
-    tell(None)
-    for task, answer in zip(order, _prepared_in_parallel(order, workers), strict=True):
+@dataclass
+class Trainer:
+    """What is done, what failed, and at what pace."""
+
+    tasks: Sequence[Task]
+    cells: Cells
+    on_progress: Callable[[Progress], None]
+    results: dict[str, Any] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    ended: set[str] = field(default_factory=set)  # tasks
+    spent: float = 0.0  # seconds
+
+    def train(self, task: Task, answer: "Sequence[Sent | Broken]") -> None:
         start = time.monotonic()
-        items, reason, trace = answer
-        if items is not None:
-            try:
-                values = _trained(task, items)
-                result = {"values": values, "seconds": time.monotonic() - start}
-                cells.keep(task.key, json.dumps(dict(task.payload)), json.dumps(result, allow_nan=False))
-                results[task.key] = result
-            except Exception as error:  # one cell that breaks must not end the others
-                reason, trace = one_line(error), traceback.format_exc()
-        if task.key not in results:
-            cells.blame(task.key, reason, trace)
-            failures.append(Failure(task.key, reason))
-        spent += time.monotonic() - start
-        tell(task.key)
-    return Outcome(results, tuple(failures), 0, time.monotonic() - began)
+        plain = list(zip(task.payload["cells"], answer, strict=True))
+        for values, item in plain:
+            if isinstance(item, Broken):
+                self.blame(f"{task.key}/{values['method']}", item.reason, item.trace)
+        good = [(values, item) for values, item in plain if isinstance(item, Sent)]
+        payload = {**task.payload, "cells": [values for values, _ in good]}
+        try:
+            chosen = [cell_of(values) for values, _ in good]
+            items = [item.whole(cell.config) for cell, (_, item) in zip(chosen, good, strict=True)]
+            result = {"values": trained(chosen, items) if chosen else [], "seconds": time.monotonic() - start}
+            self.cells.keep(task.key, json.dumps(payload), json.dumps(result, allow_nan=False))
+            self.results[task.key] = result
+        except Exception as error:  # one that breaks must not end the others
+            self.blame(task.key, one_line(error), traceback.format_exc())
+        self.ended.add(task.key)
+        self.spent += time.monotonic() - start
+        self.tell(task.key)
+
+    def blame(self, key: str, reason: str, trace: str) -> None:
+        self.cells.blame(key, reason, trace)
+        self.failures.append(Failure(key, reason))
+
+    def tell(self, key: str | None) -> None:
+        left = [task.cost for task in self.tasks if task.key not in self.ended]
+        done = sum(task.cost for task in self.tasks if task.key in self.ended)
+        remaining = time_left(left, 1, self.spent / done if done else None)
+        self.on_progress(Progress(len(self.results), len(self.tasks), len(self.failures), remaining, key))
 
 
-def _prepared_in_parallel(tasks: Sequence[Task], workers: int | None) -> Iterator[Answer]:
+def _prepared_in_parallel(tasks: Sequence[Task], workers: int | None) -> "Iterator[list[Sent | Broken]]":
     """In the order of the tasks, a few ahead of the training."""
     width = workers or max(joblib.cpu_count() - 1, 1)
     options = {"inner_max_num_threads": 1, "initializer": leave_with, "initargs": (os.getpid(),)}
     with joblib.parallel_config(backend="loky", **options):
         parallel = joblib.Parallel(n_jobs=max(width, 2), return_as="generator", pre_dispatch=2 * width, batch_size=1)
-        answers: Iterator[Answer] = parallel(joblib.delayed(_prepare)(dict(task.payload)) for task in tasks)
+        answers: Iterator[list[Sent | Broken]] = parallel(
+            joblib.delayed(_prepare)(dict(task.payload)) for task in tasks
+        )
         yield from answers
 
 
-def _prepare(payload: dict[str, Any]) -> Answer:
-    """What a worker does: all cells of a task up to the exchange."""
-    try:
-        limit_threads(1)
-        return [Sent.of(prepared(cell_of(values))) for values in payload["cells"]], "", ""
-    except Exception as error:
-        return None, one_line(error), traceback.format_exc()
+def _prepare(payload: dict[str, Any]) -> "list[Sent | Broken]":
+    """What a worker does: all cells of a task up to the exchange, each for itself."""
+    limit_threads(1)
+    found: list[Sent | Broken] = []
+    for values in payload["cells"]:
+        try:
+            found.append(Sent.of(prepared(cell_of(values))))
+        except Exception as error:
+            found.append(Broken(one_line(error), traceback.format_exc()))
+    return found
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A cell that could not be prepared."""
+
+    reason: str
+    trace: str
 
 
 @dataclass(frozen=True)
@@ -102,8 +138,3 @@ class Sent:
         setting = replace(self.setting, dataset=dataset_of(config))
         data = learning(config, setting, self.members)
         return Prepared(self.method, setting, self.discovery, self.exchanged, data)
-
-
-def _trained(task: Task, items: Sequence[Sent]) -> list[Values]:
-    chosen = [cell_of(values) for values in task.payload["cells"]]
-    return trained(chosen, [item.whole(cell.config) for cell, item in zip(chosen, items, strict=True)])

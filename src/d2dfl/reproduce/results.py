@@ -1,4 +1,7 @@
-"""Measured cells of one experiment, and the numbers over seeds that figures and verdicts are made of."""
+"""Measured cells of one experiment, and the numbers over seeds that figures and verdicts are made of.
+
+Values by seed have NaN where a cell is missing, so that whatever is computed from two contenders pairs their seeds.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +20,17 @@ CONFIDENCE = 0.95
 DEFAULT_RADIO = "first-order"
 
 
+def known(values: Sequence[float] | Array) -> Array:
+    """Those that were measured."""
+    found = np.asarray(values, dtype=np.float64)
+    return found[np.isfinite(found)]
+
+
 def interval(values: Sequence[float] | Array) -> tuple[float, float, float]:
     """Mean and 95 % confidence interval (Student's t) over seeds; one seed alone says nothing about its error."""
-    found = np.asarray(values, dtype=np.float64)
+    found = known(values)
+    if not len(found):
+        return np.nan, -np.inf, np.inf
     mean = float(found.mean())
     if len(found) < 2:
         return mean, -np.inf, np.inf
@@ -55,64 +66,83 @@ class Results:
         keyed = {(cell.point, cell.contender, cell.seed): values for cell, values in found.items()}
         return cls(experiment, scale, tuple(experiment.points(scale)), seeds, keyed)
 
-    def whole(self, point: Point, *names: str) -> list[int]:
-        """Seeds for which all of these contenders were measured."""
-        return [seed for seed in range(self.seeds) if all((point.name, name, seed) in self.found for name in names)]
+    def cells(self, point: Point, name: str) -> list[Mapping[str, Any]]:
+        """What was measured of one contender, one entry a seed."""
+        keys = [(point.name, name, seed) for seed in range(self.seeds)]
+        return [self.found[key] for key in keys if key in self.found]
+
+    def there(self, point: Point, name: str) -> bool:
+        """Whether anything was."""
+        return bool(self.cells(point, name))
 
     def contenders(self, point: Point) -> list[Contender]:
         """Those that were measured here."""
-        return [contender for contender in point.contenders if self.whole(point, contender.name)]
+        return [contender for contender in point.contenders if self.there(point, contender.name)]
 
-    def each(self, point: Point, name: str, of: Callable[[Any], float], beside: Sequence[str] = ()) -> Array:
-        """A value of one contender by seed, over the seeds that those beside it have too."""
-        seeds = self.whole(point, name, *beside)
-        return np.array([of(self.found[point.name, name, seed]) for seed in seeds], dtype=np.float64)
+    def each(self, point: Point, name: str, of: Callable[[Any], float]) -> Array:
+        """[seed] a value of one contender; NaN where its cell is missing."""
+        keys = [(point.name, name, seed) for seed in range(self.seeds)]
+        return np.array([of(self.found[key]) if key in self.found else np.nan for key in keys], dtype=np.float64)
 
-    def final(self, point: Point, name: str, beside: Sequence[str] = ()) -> Array:
-        """Final scores by seed."""
-        return self.each(point, name, final, beside)
+    def final(self, point: Point, name: str) -> Array:
+        """[seed] final scores."""
+        return self.each(point, name, final)
 
     def sign(self, point: Point) -> int:
         """1 where a higher score is better, -1 where a lower one is."""
-        values = next(values for (name, _, _), values in self.found.items() if name == point.name)
-        return 1 if values["higher_is_better"] else -1
+        return 1 if self._any(point)["higher_is_better"] else -1
 
     def score_name(self, point: Point) -> str:
-        return str(next(values for (name, _, _), values in self.found.items() if name == point.name)["score_name"])
+        return str(self._any(point)["score_name"])
+
+    def _any(self, point: Point) -> Mapping[str, Any]:
+        return next(values for (name, _, _), values in self.found.items() if name == point.name)
 
     def gain(self, point: Point, name: str, over: str) -> Array:
-        """How much better the final score is than another's, by seed."""
-        return self.sign(point) * (self.final(point, name, (over,)) - self.final(point, over, (name,)))
+        """[seed] how much better the final score is than another's."""
+        return self.sign(point) * (self.final(point, name) - self.final(point, over))
 
     def baselines(self, point: Point) -> list[Contender]:
         """Baselines that were measured here, the best by mean final score first."""
-        here = [contender for contender in BASELINES if self.whole(point, contender.name)]
-        return sorted(here, key=lambda item: -self.sign(point) * float(self.final(point, item.name).mean()))
+        here = [contender for contender in BASELINES if self.there(point, contender.name)]
+        return sorted(here, key=lambda item: -self.sign(point) * float(known(self.final(point, item.name)).mean()))
 
     def gap_closed(self, point: Point, name: str) -> float | None:
         """Share of the way from no exchange to the i.i.d. shuffle; None where there is no clear way to go."""
-        if not self.whole(point, name, "none", "iid"):
+        rows = np.stack([self.final(point, who) for who in (name, "none", "iid")])
+        mine, none, iid = rows[:, np.isfinite(rows).all(axis=0)]
+        if not len(mine):
             return None
-        none, iid = self.final(point, "none"), self.final(point, "iid")
         way = self.sign(point) * (iid.mean() - none.mean())
         if way <= max(float(np.hypot(none.std(), iid.std())) / len(iid) ** 0.5, 1e-9):
             return None
-        return float((self.final(point, name).mean() - none.mean()) / (iid.mean() - none.mean()))
+        return float((mine.mean() - none.mean()) / (iid.mean() - none.mean()))
 
     def speedup(self, point: Point, name: str, over: str, radio: str | None = None) -> Array:
-        """How many times fewer rounds (or joules) it takes than another until the other's final score, by seed.
+        """[seed] how many times fewer rounds (or joules) it takes than another until the other's final score.
 
         A system that never gets there has taken all its rounds, and the ratio is at most what it is now.
         """
         ratios = []
-        for seed in self.whole(point, name, over):
-            mine, theirs = (self.found[point.name, who, seed] for who in (name, over))
-            target = final(theirs)
-            ratios.append(self._effort(theirs, target, radio) / max(self._effort(mine, target, radio), 1e-300))
+        for seed in range(self.seeds):
+            pair = [self.found.get((point.name, who, seed)) for who in (name, over)]
+            if pair[0] is None or pair[1] is None:
+                ratios.append(np.nan)
+                continue
+            target = final(pair[1])
+            ratios.append(effort(pair[1], target, radio) / effort(pair[0], target, radio))
         return np.array(ratios)
 
-    def _effort(self, values: Mapping[str, Any], target: float, radio: str | None) -> float:
-        sign = 1 if values["higher_is_better"] else -1
-        pairs = list(zip(values["rounds"], values["scores"], strict=True))
-        place = next((n for n, (done, score) in enumerate(pairs) if done and sign * score >= sign * target), -1)
-        return float(values["rounds"][place] if radio is None else values["joules"][radio][place])
+
+def effort(values: Mapping[str, Any], target: float, radio: str | None = None) -> float:
+    """Rounds (or joules) until a score, on a straight line between two evaluations; all of them where it never comes."""
+    sign = 1 if values["higher_is_better"] else -1
+    spent = values["rounds"] if radio is None else values["joules"][radio]
+    scores = [sign * score for score in values["scores"]]
+    place = next((n for n, score in enumerate(scores) if score >= sign * target - 1e-12), None)
+    if place is None:
+        return float(spent[-1])
+    if place == 0:
+        return float(spent[0])
+    share = (sign * target - scores[place - 1]) / max(scores[place] - scores[place - 1], 1e-12)
+    return float(spent[place - 1] + min(share, 1.0) * (spent[place] - spent[place - 1]))

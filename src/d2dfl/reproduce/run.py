@@ -5,11 +5,12 @@
 3. findings   tables, charts and verdicts of each experiment, made from the cells alone
 """
 
+import hashlib
 import importlib.util
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ import torch
 from d2dfl.config import Config
 from d2dfl.data import datasets
 from d2dfl.errors import UserError
-from d2dfl.findings import Findings
+from d2dfl.federation.schemes import scheme_named
+from d2dfl.findings import FILE, Findings
 from d2dfl.grid import Failure, Outcome, Progress, Task, run_grid, silent
 from d2dfl.network.files import write_whole
 from d2dfl.record import versions
@@ -28,6 +30,7 @@ from d2dfl.reproduce.experiment import GCN, SCALES, Cell, Experiment
 from d2dfl.reproduce.gpu import run_on_gpu
 from d2dfl.reproduce.results import Results
 from d2dfl.reproduce.verdicts import Expected, expected, verdicts
+from d2dfl.reproduce.work import exchange_only
 
 WORK = "d2dfl.reproduce.work:run_task"
 ON_GPU = 2  # workers, where an experiment trains in a way of its own
@@ -79,6 +82,7 @@ def reproduce(request: Request, on_progress: Callable[[Progress], None] = silent
             findings.append(_shown(experiments[name], name, request, own, {cell: kept[cell].values for cell in kept}))
         except (UserError, ValueError, KeyError, IndexError, StopIteration, TypeError) as error:
             failures.append(Failure(name, f"too few cells to show it ({type(error).__name__}: {error})"))
+            (request.out / experiments[name].name / FILE).unlink(missing_ok=True)  # of another run
     if not request.show:
         _book(request, seconds)
     notices = ("the GCN baseline is left out: pip install 'd2dfl[gcn]'",) if lacking else ()
@@ -99,13 +103,28 @@ def stored(folder: Path) -> dict[str, Stored]:
     for path in sorted((folder / "cells").glob("*.json")):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            payload, result = content["payload"], content["result"]
-            for cell, values in zip(payload["cells"], result["values"], strict=True):
-                key = json.dumps([payload["experiment"], cell], sort_keys=True)
-                found[key] = Stored(values, result["seconds"] / len(payload["cells"]))
+            keys, result = _keys(content["payload"]), content["result"]
+            for key, values in zip(keys, result["values"], strict=True):
+                found[key] = Stored(values, result["seconds"] / len(keys))
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return found
+
+
+def _keys(payload: Mapping[str, Any]) -> list[str]:
+    """What the cells of a task are known by, whichever task they stand in."""
+    return [json.dumps([payload["experiment"], cell], sort_keys=True) for cell in payload["cells"]]
+
+
+def _forget(folder: Path, keys: Set[str]) -> None:
+    """Remove files that hold one of these cells: what is measured anew must not be mixed with what was there."""
+    for path in (folder / "cells").glob("*.json"):
+        try:
+            stale = not keys.isdisjoint(_keys(json.loads(path.read_text(encoding="utf-8"))["payload"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            stale = True
+        if stale:
+            path.unlink(missing_ok=True)
 
 
 def _measure(
@@ -120,6 +139,8 @@ def _measure(
         name: [cell for cell in own if _key(experiments[name], name, cell) not in found] for name, own in cells.items()
     }
     tasks = _tasks(experiments, missing)
+    if not request.resume:
+        _forget(request.out, {key for task in tasks for key in _keys(task.payload)})
     on_gpu = torch.cuda.is_available() and request.engine == "local"
     training = [task for task in tasks if on_gpu and not task.payload["experiment"]]
     first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
@@ -143,8 +164,6 @@ def _cells(
     failures: list[Failure] = []
     for name, experiment in experiments.items():
         own = experiment.cells(request.scale, request.seeds)
-        if experiment.seeds["small"] == 1:
-            own = experiment.cells(request.scale)  # nothing in it is random
         try:
             for config in {cell.config.data.dataset: cell.config for cell in own}.values():
                 if not request.show:
@@ -169,26 +188,29 @@ def _tasks(experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[C
     code is compiled once.
     """
     together = torch.cuda.is_available()
-    groups: dict[str, list[tuple[str, Cell]]] = {}
+    groups: dict[tuple[Any, ...], list[tuple[str, Cell]]] = {}
     known: set[str] = set()
     for name, own in cells.items():
         for cell in own:
             key = _key(experiments[name], name, cell)
             if key not in known:
                 known.add(key)
-                where = "all" if together else cell.contender
-                groups.setdefault(f"{name}/{cell.point}/{where}/seed {cell.seed}", []).append((name, cell))
-    return [
-        Task(
-            label,
-            {
-                "experiment": _measured_by(experiments[members[0][0]], members[0][0]),
-                "cells": [_plain(experiments[name], cell) for name, cell in members],
-            },
-            sum(_cost(cell) for _, cell in members),
-        )
-        for label, members in groups.items()
-    ]
+                alike = (cell.config.federation,) if together else (cell.contender,)
+                groups.setdefault((name, cell.point, cell.seed, *alike), []).append((name, cell))
+    return [_task(experiments, members) for members in groups.values()]
+
+
+def _task(experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Cell]]) -> Task:
+    name, first = members[0]
+    payload = {
+        "experiment": _measured_by(experiments[name], name),
+        "cells": [_plain(experiments[name], cell) for name, cell in members],
+    }
+    who = first.contender
+    if len(members) > 1:
+        # After a resume fewer may be missing: they must not take the place of the file that has the others.
+        who = f"{len(members)} contenders {hashlib.sha256(''.join(_keys(payload)).encode()).hexdigest()[:8]}"
+    return Task(f"{name}/{first.point}/{who}/seed {first.seed}", payload, sum(_cost(cell) for _, cell in members))
 
 
 def _measured_by(experiment: Experiment, name: str) -> str:
@@ -231,7 +253,7 @@ def _shown(
     found = Findings(
         name=experiment.name,
         title=claims.title,
-        setting=experiment.setting or _sentence(cells, seeds),
+        setting=experiment.setting or _sentence(experiment, cells, seeds),
         figure=claims.figure,
         claim=claims.claim,
         scale=request.scale,
@@ -260,26 +282,46 @@ def claims_of(name: str) -> Expected:
     return expected(scripts_folder()).get(name, Expected("", Path(name).stem, "", {}, {}, {}))
 
 
-def _sentence(cells: Sequence[Cell], seeds: int) -> str:
-    """Data, devices and lengths of the first cell, and the number of seeds."""
-    config = cells[0].config
-    sets = ", ".join(dict.fromkeys(cell.config.data.dataset for cell in cells))
-    made = " (generated data)" if "radio" in sets.split(", ") else ""
-    settings = config.federation
-    return (
-        f"{sets}{made}; {config.network.devices} devices with {config.data.samples} datapoints, {settings.model}, "
-        f"{settings.rounds} rounds of {settings.interval} minibatches of {settings.batch}; {seeds} seeds"
-    )
+def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:
+    """Data, devices and lengths over all cells, and the number of seeds."""
+    sets = ", ".join(dict.fromkeys(_data_name(cell.config) for cell in cells))
+    parts = [
+        f"{_range(cell.config.network.devices for cell in cells)} devices",
+        f"{_range(cell.config.data.samples for cell in cells)} datapoints each",
+    ]
+    if experiment.measure is not exchange_only:
+        models = " and ".join(dict.fromkeys(cell.config.federation.model for cell in cells))
+        rounds = _range(cell.config.federation.rounds for cell in cells)
+        steps = _range(_steps(cell.config) for cell in cells)
+        parts += [models, f"{rounds} rounds of {steps} minibatches"]
+    return f"{sets}; {', '.join(parts)}; {seeds} seeds"
+
+
+def _data_name(config: Config) -> str:
+    return "radio (generated data)" if config.data.dataset == "radio" else config.data.dataset
+
+
+def _steps(config: Config) -> int:
+    return scheme_named(config.federation.scheme).round_steps(config.federation)
+
+
+def _range(values: Iterable[int]) -> str:
+    found = sorted(set(values))
+    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
 
 
 def _book(request: Request, seconds: Mapping[str, float]) -> None:
     """When, where and how fast: all that a rerun may change."""
+    try:
+        before = json.loads((request.out / "run.json").read_text(encoding="utf-8"))["core_seconds"]
+    except (OSError, ValueError, KeyError, TypeError):
+        before = {}
     place = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
     content = {
         "format": 1,
         "scale": request.scale,
         "hardware": f"{place}, {os.cpu_count()} cores",
         "versions": versions(),
-        "core_seconds": {name: round(value, 1) for name, value in seconds.items()},
+        "core_seconds": before | {name: round(value, 1) for name, value in seconds.items()},
     }
     write_whole(request.out / "run.json", json.dumps(content, indent=1).encode())

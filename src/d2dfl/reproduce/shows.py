@@ -1,34 +1,46 @@
 """Charts, tables and claims that many experiments share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from d2dfl.findings import Bars, Chart, Line, Table
-from d2dfl.reproduce.experiment import SYSTEMS, Contender, Point
-from d2dfl.reproduce.results import DEFAULT_RADIO, Array, Results, Shown, interval
+from d2dfl.reproduce.experiment import CONTROL, SYSTEMS, Contender, Point
+from d2dfl.reproduce.results import DEFAULT_RADIO, Array, Results, Shown, interval, known
 from d2dfl.reproduce.work import final
 
 Quantities = dict[str, dict[str, Array]]
 
 
 def line(contender: Contender, x: Array, values: Array) -> Line:
-    """values[seed, place] as a curve with its confidence band."""
-    mean = values.mean(axis=0)
-    bands = [interval(values[:, place]) for place in range(values.shape[1])]
+    """values[seed, place] as a curve with its confidence band; places that nobody measured are left out."""
+    places = [place for place in range(values.shape[1]) if len(known(values[:, place]))]
+    bands = [interval(values[:, place]) for place in places]
     # One seed has no band.
-    low = [mean[n] if not np.isfinite(band[1]) else band[1] for n, band in enumerate(bands)]
-    high = [mean[n] if not np.isfinite(band[2]) else band[2] for n, band in enumerate(bands)]
-    rows = (x, mean, low, high)
-    return Line(contender.name, contender.title, *(tuple(float(value) for value in row) for row in rows))
+    rows = [(mean, mean, mean) if not np.isfinite(low) else (mean, low, high) for mean, low, high in bands]
+    columns = (x[places], *np.array(rows).reshape(-1, 3).T)
+    return Line(contender.name, contender.title, *(tuple(float(value) for value in column) for column in columns))
+
+
+def text(values: Array, digits: int = 3) -> str:
+    """Mean and deviation over seeds."""
+    found = known(values)
+    return f"{found.mean():.{digits}f} ± {found.std():.{digits}f}" if len(found) else "–"
+
+
+def times(ratios: Array) -> str:
+    """Geometric mean over seeds."""
+    found = known(ratios)
+    return f"{np.exp(np.log(found).mean()):.1f}" if len(found) else "–"
 
 
 def curve_chart(results: Results, point: Point, title: str) -> Chart:
     """Score against rounds."""
     lines = []
     for contender in results.contenders(point):
-        cells = [results.found[point.name, contender.name, seed] for seed in results.whole(point, contender.name)]
+        cells = results.cells(point, contender.name)
         rounds = np.array(cells[0]["rounds"], dtype=np.float64)
         lines.append(line(contender, rounds, np.array([cell["scores"] for cell in cells])))
     return Chart(title, "round", results.score_name(point), tuple(lines))
@@ -36,32 +48,33 @@ def curve_chart(results: Results, point: Point, title: str) -> Chart:
 
 def sweep_chart(results: Results, title: str, x_name: str, y_name: str, of: Callable[[Any], float] = final) -> Chart:
     """A value of each contender against the points of a sweep."""
-    names = [contender for contender in results.points[0].contenders if _everywhere(results, contender)]
-    x = np.array([point.value for point in results.points])
-    lines = []
-    for contender in names:
-        columns = [results.each(point, contender.name, of) for point in results.points]
-        seeds = min(len(column) for column in columns)
-        lines.append(line(contender, x, np.stack([column[:seeds] for column in columns], axis=1)))
-    return Chart(title, x_name, y_name, tuple(lines))
+    return Chart(title, x_name, y_name, sweep_lines(results, results.points, of))
+
+
+def sweep_lines(results: Results, points: Sequence[Point], of: Callable[[Any], float] = final) -> tuple[Line, ...]:
+    """One line a contender over the points."""
+    x = np.array([point.value for point in points])
+    found = []
+    for contender in dict.fromkeys(item for point in points for item in results.contenders(point)):
+        rows = np.stack([results.each(point, contender.name, of) for point in points], axis=1)
+        found.append(line(contender, x, rows))
+    return tuple(found)
 
 
 def sweep_table(
-    results: Results, title: str, of: Callable[[Any], float] = final, digits: int = 3, note: str = ""
+    results: Results,
+    title: str,
+    of: Callable[[Any], float] = final,
+    digits: int = 3,
+    points: Sequence[Point] = (),
 ) -> Table:
-    """The same as a table: contenders down, points across."""
-    rows = []
-    for contender in dict.fromkeys(item for point in results.points for item in point.contenders):
-        cells = []
-        for point in results.points:
-            values = results.each(point, contender.name, of)
-            cells.append(f"{values.mean():.{digits}f} ± {values.std():.{digits}f}" if len(values) else "–")
-        rows.append((contender.title, *cells))
-    return Table(title, ("method", *(point.name for point in results.points)), tuple(rows), note)
-
-
-def _everywhere(results: Results, contender: Contender) -> bool:
-    return all(results.whole(point, contender.name) for point in results.points)
+    """The same as a table: contenders down, points across (all of them, unless some are given)."""
+    points = points or results.points
+    rows = tuple(
+        (contender.title, *(text(results.each(point, contender.name, of), digits) for point in points))
+        for contender in dict.fromkeys(item for point in points for item in point.contenders)
+    )
+    return Table(title, ("method", *(point.name for point in points)), rows)
 
 
 def method_table(results: Results, point: Point, title: str) -> Table:
@@ -69,24 +82,33 @@ def method_table(results: Results, point: Point, title: str) -> Table:
     rows = []
     for contender in results.contenders(point):
         name = contender.name
-        values, share = results.final(point, name), results.gap_closed(point, name)
-        rounds = results.speedup(point, name, "none") if results.whole(point, "none") else np.array([])
-        joules = results.speedup(point, name, "none", DEFAULT_RADIO) if len(rounds) else rounds
-        moved, lost = (results.each(point, name, lambda cell, key=key: cell[key]).mean() for key in ("moved", "lost"))  # type: ignore[misc]  # a default binds the loop variable
+        share = results.gap_closed(point, name)
+        ratios = [results.speedup(point, name, "none", radio) for radio in (None, DEFAULT_RADIO)]
+        moved, lost = (known(results.each(point, name, itemgetter(key))).mean() for key in ("moved", "lost"))
+        apart = known(results.each(point, name, lambda cell: cell["spreads"][-1])).mean()
         rows.append(
             (
                 contender.title,
-                f"{values.mean():.3f} ± {values.std():.3f}",
+                text(results.final(point, name)),
+                f"{apart:.3f}" if apart > 0 else "–",
                 "–" if share is None else f"{share:.2f}",
-                f"{rounds.mean():.1f}" if len(rounds) else "–",
-                f"{joules.mean():.1f}" if len(joules) else "–",
+                *map(times, ratios),
                 f"{moved:,.0f} / {lost:,.0f}",
             )
         )
-    columns = ("method", results.score_name(point), "gap closed", "rounds ÷", "joules ÷", "moved / lost")
+    columns = (
+        "method",
+        results.score_name(point),
+        "over devices",
+        "gap closed",
+        "rounds ÷",
+        "joules ÷",
+        "moved / lost",
+    )
     note = (
-        "Mean ± deviation over seeds of the last fifth of the curve. ÷: how many times fewer rounds and joules "
-        f"({DEFAULT_RADIO} radio) than no exchange until the score that no exchange ends with."
+        "Mean ± deviation over seeds of the last fifth of the curve; over devices: deviation at the end where they hold "
+        "different models. ÷: how many times fewer rounds and joules "
+        f"({DEFAULT_RADIO} radio) than no exchange until the score that no exchange ends with (geometric mean)."
     )
     return Table(title, columns, tuple(rows), note)
 
@@ -94,12 +116,7 @@ def method_table(results: Results, point: Point, title: str) -> Table:
 def energy_bars(results: Results, point: Point, title: str, radio: str = DEFAULT_RADIO) -> Bars:
     """Joules of a whole run by purpose."""
     contenders = results.contenders(point)
-    cells = {
-        item.name: [
-            results.found[point.name, item.name, seed]["purposes"][radio] for seed in results.whole(point, item.name)
-        ]
-        for item in contenders
-    }
+    cells = {item.name: [cell["purposes"][radio] for cell in results.cells(point, item.name)] for item in contenders}
     parts = list(next(iter(cells.values()))[0])
     values = tuple(
         tuple(float(np.mean([cell[part] for cell in cells[item.name]])) for item in contenders) for part in parts
@@ -108,28 +125,26 @@ def energy_bars(results: Results, point: Point, title: str, radio: str = DEFAULT
 
 
 def lead(results: Results, point: Point, suffix: str = "") -> Quantities:
-    """How far each system is ahead: of the weakest baseline (what "up to" says), and of the strongest."""
+    """How far each system is ahead: of the weakest baseline (what "up to" says), of the strongest, and of the control."""
     ranked = results.baselines(point)
-    ways: Mapping[str, Contender] = {"up-to": ranked[-1], "over-best": ranked[0]}
-    return {
-        key + suffix: {
-            system.name: results.gain(point, system.name, rival.name)
-            for system in SYSTEMS
-            if results.whole(point, system.name, rival.name)
-        }
-        for key, rival in ways.items()
+    systems = [system for system in SYSTEMS if results.there(point, system.name)]
+    found = {
+        key + suffix: {system.name: results.gain(point, system.name, rival.name) for system in systems}
+        for key, rival in (("up-to", ranked[-1]), ("over-best", ranked[0]))
     }
+    if results.there(point, CONTROL.name):
+        # Only ours runs under the settings of the control.
+        ours = [system.name for system in systems if system.preset == CONTROL.preset]
+        found[f"over-control{suffix}"] = {name: results.gain(point, name, CONTROL.name) for name in ours}
+    return found
 
 
 def speed(results: Results, point: Point, suffix: str = "", radio: str | None = None) -> Quantities:
     """How many times fewer rounds (or joules) than the weakest and than the strongest baseline."""
     what, ranked = "rounds" if radio is None else "joules", results.baselines(point)
+    systems = [system.name for system in SYSTEMS if results.there(point, system.name)]
     return {
-        f"{what}-{way}{suffix}": {
-            system.name: results.speedup(point, system.name, rival.name, radio)
-            for system in SYSTEMS
-            if results.whole(point, system.name, rival.name)
-        }
+        f"{what}-{way}{suffix}": {name: results.speedup(point, name, rival.name, radio) for name in systems}
         for way, rival in (("up-to", ranked[-1]), ("over-best", ranked[0]))
     }
 

@@ -7,7 +7,8 @@ confidence interval (Student's t), turned so that the claimed effect is upwards:
     direction only   the whole interval is above the null, the paper's number is above the interval
     not reproduced   the interval reaches down to the null or lies below it
 
-A claim without a number is reproduced or not. Fewer than three seeds decide nothing.
+A claim without a number is reproduced or not. Fewer than three seeds decide nothing. Ratios are averaged and judged in
+logarithms, in which twice and half are equally far from no effect.
 """
 
 import tomllib
@@ -17,10 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from d2dfl.errors import UserError
 from d2dfl.findings import Verdict
 from d2dfl.reproduce.experiment import SYSTEMS
-from d2dfl.reproduce.results import Array, Shown, interval
+from d2dfl.reproduce.results import Array, Shown, interval, known
 
 REPRODUCED, DIRECTION, NOT, FEW = "reproduced", "direction only", "not reproduced", "too few seeds"
 VERDICTS = (REPRODUCED, DIRECTION, NOT, FEW)
@@ -38,6 +41,7 @@ class Quantity:
     null: float = 0.0
     sign: int = 1  # -1: the claim is that it is small
     digits: int = 3
+    ratio: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,9 @@ def _read(table: Mapping[str, Any], tables: Mapping[str, Any]) -> Expected:
 
 def judge(quantity: Quantity, values: Sequence[float] | Array) -> str:
     """The verdict on values by seed."""
-    if len(values) < LEAST:
+    if len(known(values)) < LEAST:
         return FEW
-    _, low, high = interval(values)
+    _, low, high = spread(quantity, values)
     if quantity.sign < 0:
         low, high = -high, -low
     if not low > quantity.sign * quantity.null:
@@ -84,31 +88,39 @@ def judge(quantity: Quantity, values: Sequence[float] | Array) -> str:
     return REPRODUCED
 
 
+def spread(quantity: Quantity, values: Sequence[float] | Array) -> tuple[float, float, float]:
+    """Mean and interval, of logarithms where it is a ratio."""
+    if not quantity.ratio:
+        return interval(values)
+    mean, low, high = (float(np.exp(value)) for value in interval(np.log(known(values))))
+    return mean, low, high
+
+
 def verdicts(claims: Expected, shown: Shown) -> tuple[Verdict, ...]:
     """All claims of an experiment, for each system that was measured.
 
-    A quantity may be measured at several points: "name @ point".
+    A quantity may be measured at several points, "name @ point", and the paper may say something else about each.
     """
     found = []
     for key, systems in shown.quantities.items():
         name, _, where = key.partition(" @ ")
-        if name not in claims.quantities:
+        quantity = claims.quantities.get(key) or claims.quantities.get(name)
+        if quantity is None:
             raise UserError(f"expected.toml has no quantity {name!r} for this experiment")
-        quantity = claims.quantities[name]
         for system, values in systems.items():
-            if len(values):
+            if len(known(values)):
                 text = f"{quantity.text} ({where})" if where else quantity.text
-                numbers = as_text(values, quantity.digits)
+                numbers = as_text(quantity, values)
                 found.append(
                     Verdict(text, TITLES.get(system, system), quantity.paper, numbers, judge(quantity, values))
                 )
     return tuple(found)
 
 
-def as_text(values: Sequence[float] | Array, digits: int = 3) -> str:
+def as_text(quantity: Quantity, values: Sequence[float] | Array) -> str:
     """Mean and interval."""
-    mean, low, high = (plain(value, digits) for value in interval(values))
-    return f"{mean} (one seed)" if len(values) < 2 else f"{mean} [{low}, {high}]"
+    mean, low, high = (plain(value, quantity.digits) for value in spread(quantity, values))
+    return f"{mean} (one seed)" if len(known(values)) < 2 else f"{mean} [{low}, {high}]"
 
 
 def plain(value: float, digits: int) -> str:
