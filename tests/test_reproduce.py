@@ -278,6 +278,45 @@ def test_a_script_of_ones_own(tmp_path: Path) -> None:
     assert Findings.load(tmp_path / "out" / "mine") == done.findings[0]
 
 
+def test_resume_takes_what_is_there_and_a_new_run_nothing(tmp_path: Path) -> None:
+    script, source, out = tmp_path / "mine.py", tmp_path / "value", tmp_path / "out"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from d2dfl.reproduce import NONE, Experiment, Point, Shown, each, sweep_table\n"
+        "def points(scale): return [Point('here', {}, contenders=(NONE,))]\n"
+        f"def measure(cell): return {{'value': float(Path({str(source)!r}).read_text())}}\n"
+        "def show(results): return Shown(tables=(sweep_table(results, 'It', lambda cell: cell['value']),))\n"
+        "EXPERIMENT = Experiment('mine', points, show, each(measure), random=False)\n"
+    )
+
+    def run(resume: bool) -> str:
+        done = reproduce(Request([str(script)], "tiny", out, workers=1, resume=resume))
+        return done.findings[0].tables[0].rows[0][1]
+
+    source.write_text("1")
+    assert run(resume=False) == "1.000 ± 0.000"
+    (cell,) = (out / "cells").iterdir()
+    cell.rename(cell.with_name("of_another_grouping.json"))  # as a GPU or another experiment would name it
+    source.write_text("2")
+    assert run(resume=True) == "1.000 ± 0.000"
+    assert run(resume=False) == "2.000 ± 0.000"
+    (out / "cells" / "damaged.json").write_text("{")
+    source.write_text("3")
+    assert run(resume=True) == "2.000 ± 0.000"
+
+
+def test_cells_that_train_together_do_not_take_the_place_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    experiments = {"curve-semi": load_experiment("curve-semi")}
+    cells, _ = _cells(experiments, Request(["curve-semi"], "tiny", tmp_path, seeds=1), lacking=False)
+    (whole,) = _tasks(experiments, cells)
+    (rest,) = _tasks(experiments, {"curve-semi": cells["curve-semi"][:3]})
+    assert len(whole.payload["cells"]) == len(CONTENDERS)
+    assert whole.key != rest.key
+
+
 def _tables(folder: Path) -> dict[str, bytes]:
     files = [folder / "table.md", *folder.glob("*/findings.json")]
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
