@@ -21,7 +21,7 @@ IMAGES = [(1, 8, 8), (1, 16, 16), (1, 28, 28), (3, 32, 32), (3, 48, 40)]
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("shape", [*IMAGES, (2, 128), (8,)])
 def test_every_model_takes_its_shapes(name: str, shape: tuple[int, ...]) -> None:
-    wanted = {"alexnet1d": 2, "mlp": None, "encoder-mlp": None}.get(name, 3)
+    wanted = {"alexnet1d": 2, "cnn1d-lite": 2, "mlp": None, "encoder-mlp": None}.get(name, 3)
     if wanted not in (None, len(shape)):
         with pytest.raises(UserError, match="cannot take inputs of the shape"):
             MODELS[name](shape, 7)

@@ -12,6 +12,8 @@ SHAPES = {
     "alexnet": (3, 32, 32),
     "alexnet1d": (2, 128),
     "cnn": (1, 8, 8),
+    "cnn-lite": (3, 9, 8),
+    "cnn1d-lite": (2, 33),
     "mlp": (1, 8, 8),
     "encoder-conv": (1, 28, 28),
     "encoder-mlp": (1, 16, 16),
