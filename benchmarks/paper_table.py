@@ -13,7 +13,7 @@ from d2dfl.findings import Findings, Verdict
 from d2dfl.reproduce.catalogue import experiment_names
 
 SYSTEMS = ("paper's learner", "ours, as many links", "ours, 5 links (default)")
-SIGNS = {"reproduced": "+", "direction only": "~", "not reproduced": "-", "too few seeds": "?"}
+SIGNS = {"reproduced": "+", "direction only": "~", "not reproduced": "-", "too few seeds": "?", "no claim": ""}
 
 
 def largest(folders: list[Path], name: str) -> Findings | None:

@@ -21,7 +21,18 @@ from d2dfl.reproduce import CONTENDERS, SCALES, Cell, Experiment, Point, Results
 from d2dfl.reproduce.catalogue import experiment_names, load_experiment, scripts_folder
 from d2dfl.reproduce.gpu import run_on_gpu
 from d2dfl.reproduce.run import Request, _cells, _tasks, claims_of, reproduce, stored
-from d2dfl.reproduce.verdicts import DIRECTION, FEW, NOT, REPRODUCED, Quantity, as_text, expected, judge, verdicts
+from d2dfl.reproduce.verdicts import (
+    DIRECTION,
+    FEW,
+    NO_CLAIM,
+    NOT,
+    REPRODUCED,
+    Quantity,
+    as_text,
+    expected,
+    judge,
+    verdicts,
+)
 from d2dfl.reproduce.work import cell_of, final
 
 COMMAND = [sys.executable, "-c", "from d2dfl.cli import main; main()", "reproduce"]
@@ -51,6 +62,7 @@ def test_the_interval_by_hand() -> None:
         ([0.21, 0.22, 0.23], Quantity("", "", 0.14, null=0.2, sign=-1), NOT),
         ([0.5, 0.5], Quantity("", "", 0.08), FEW),  # two equal seeds have an interval without width
         ([0.5], Quantity("", "", 0.08), FEW),
+        ([0.5, 0.6, 0.7], Quantity("", "not said"), NO_CLAIM),
         ([0.5, np.nan, 0.5], Quantity("", "", 0.08), FEW),  # a missing cell is no seed
     ],
 )

@@ -26,7 +26,7 @@ from d2dfl.reproduce.experiment import SYSTEMS
 from d2dfl.reproduce.results import Array, Shown, interval, known
 
 REPRODUCED, DIRECTION, NOT, FEW = "reproduced", "direction only", "not reproduced", "too few seeds"
-VERDICTS = (REPRODUCED, DIRECTION, NOT, FEW)
+NO_CLAIM, UNSAID = "no claim", "not said"  # numbers that belong beside the paper's, which says nothing about them
 LEAST = 3  # seeds: two that happen to agree have an interval without width
 TITLES = {system.name: system.title for system in SYSTEMS}
 
@@ -76,6 +76,8 @@ def _read(table: Mapping[str, Any], tables: Mapping[str, Any]) -> Expected:
 
 def judge(quantity: Quantity, values: Sequence[float] | Array) -> str:
     """The verdict on values by seed."""
+    if quantity.paper == UNSAID:
+        return NO_CLAIM
     if len(known(values)) < LEAST:
         return FEW
     _, low, high = spread(quantity, values)
