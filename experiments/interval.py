@@ -21,7 +21,6 @@ def every(interval: int, rounds: int) -> dict[str, int]:
 
 def show(results: Results) -> Shown:
     first, last = results.points[0], results.points[-1]
-
     names = [system.name for system in SYSTEMS]
     best = {point.name: results.baselines(point)[0].name for point in (first, last)}
     quantities = {

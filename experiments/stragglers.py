@@ -22,9 +22,7 @@ def show(results: Results) -> Shown:
         return results.final(first, name) - results.final(last, name)
 
     rivals = np.stack([fall(item.name) for item in results.baselines(last)])
-    quantities = {
-        "kept": {system.name: rivals.min(axis=0) - fall(system.name) for system in SYSTEMS},
-    }
+    quantities = {"kept": {system.name: rivals.min(axis=0) - fall(system.name) for system in SYSTEMS}}
     chart = sweep_chart(results, "Accuracy with stragglers", "stragglers", "accuracy")
     return Shown(quantities, (sweep_table(results, "Final accuracy"),), (chart,))
 

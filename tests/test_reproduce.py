@@ -249,6 +249,16 @@ def test_bad_requests_end_in_one_sentence(tmp_path: Path, names: list[str], scal
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "sentence"), [("1 / 0", "fails with ZeroDivisionError"), ("x = 1", "has no EXPERIMENT")]
+)
+def test_a_script_that_breaks_is_one_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text(content)
+    with pytest.raises(UserError, match=sentence):
+        reproduce(Request([str(script)], "tiny", tmp_path / "out"))
+
+
 def test_nothing_to_show_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no measured cells"):
         reproduce(Request(["example"], "tiny", tmp_path, show=True))

@@ -1,7 +1,6 @@
 """The command line: a thin shell over the package. Bad input ends with one sentence and exit code 2."""
 
 import dataclasses
-import importlib.util
 import json
 import os
 import sys
@@ -48,6 +47,7 @@ from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.methods import METHODS, Discovery, discover, method_named, warm_up
 from d2dfl.network import Network
 from d2dfl.network.files import load_network, save_network, write_whole
+from d2dfl.plugins import load_file
 
 # Threads that wait actively fight for busy cores: beside other work a training took more than twice as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -72,7 +72,7 @@ def prepare_plugins(
 ) -> None:
     """Who should receive datapoints from whom, before federated learning starts."""
     for path in plugin or []:
-        _load_plugin(path)
+        load_file(path)
 
 
 Devices = Annotated[
@@ -377,19 +377,6 @@ def _network_of_data(file: Path | None, config: Config, seed: int) -> Network:
     if file is not None:
         raise UserError("--network reads a network and --dataset or --paradigm makes one: give only one of them")
     return setting_of(config, seed, data_set(config, seed=0)).told
-
-
-def _load_plugin(path: Path) -> None:
-    """Run a file of the user's own; what it registers is there for the command."""
-    spec = importlib.util.spec_from_file_location(path.stem, path) if path.suffix == ".py" else None
-    if spec is None or spec.loader is None or not path.is_file():
-        raise UserError(f"cannot load {str(path)!r}: give a Python file")
-    try:
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    except UserError:
-        raise
-    except Exception as error:  # whatever a user's file does
-        raise UserError(f"{path} fails with {type(error).__name__}: {error}") from error
 
 
 @contextmanager

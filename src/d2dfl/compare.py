@@ -1,8 +1,7 @@
 """Methods side by side on the same data: accuracy, datapoints, joules, and the share of the i.i.d. gap that is closed.
 
 The gap is the honest yardstick: train once with no exchange and once with the same data shuffled i.i.d. over the
-devices. A method's share is (its accuracy - none) / (iid - none). Where i.i.d. data is not better by more than the
-standard error over seeds there is no gap to close, and no share.
+devices. A method's share is (its accuracy - none) / (iid - none).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,6 +24,7 @@ from d2dfl.record import RunFolder
 from d2dfl.simulate import IID, Prepared, data_set, energy, paradigm_of, prepare, setting_of
 
 Progress = Callable[[str, float], None]
+Floats = Sequence[float] | NDArray[np.float64]
 SHOWN = 600  # test inputs whose embeddings are kept for a picture
 
 
@@ -79,6 +79,18 @@ class Comparison:
                 if item.method == IID and item.setting.parted.by_device
             ],
         }
+
+
+def share_of_gap(mine: Floats, none: Floats, iid: Floats, higher_is_better: bool) -> float | None:
+    """Share of the way from no exchange to i.i.d. data, from scores by seed.
+
+    None where i.i.d. data is not better by more than the standard error over seeds: there is no gap to close.
+    """
+    way = float(np.mean(iid) - np.mean(none))
+    error = float(np.hypot(np.std(none), np.std(iid))) / len(iid) ** 0.5
+    if (way if higher_is_better else -way) <= max(error, 1e-9):
+        return None
+    return float(np.mean(mine) - np.mean(none)) / way
 
 
 def factory_of(config: Config, dataset: Dataset) -> Factory:
@@ -153,10 +165,8 @@ def _checkpoint(
 
 def _log_round(log: Logs, run: str, state: State) -> None:
     curves, done = state.curves, state.round
-    if done == 1 and curves.rounds[0] == 0:
-        log.log(run, 0, {"score": curves.scores[0], "loss": curves.losses[0]})
     values = {"training loss": curves.training_losses[-1]}
-    if curves.rounds[-1] == done:
+    if curves.rounds and curves.rounds[-1] == done:  # it is not tested after every round
         values |= {"score": curves.scores[-1], "loss": curves.losses[-1]}
     log.log(run, done, values)
 
@@ -169,9 +179,7 @@ def _measured(
     names: Sequence[str],
 ) -> Comparison:
     final = {name: [c.score for item, c in zip(prepared, curves, strict=True) if item.method == name] for name in names}
-    none, iid = float(np.mean(final["none"])), float(np.mean(final[IID]))
-    better = (iid - none) if curves[0].higher_is_better else (none - iid)
-    gap = better > max(float(np.hypot(np.std(final["none"]), np.std(final[IID]))) / len(final[IID]) ** 0.5, 1e-9)
+    none, upwards = float(np.mean(final["none"])), curves[0].higher_is_better
     parameters = int(states[0].params.shape[1])
     books = tuple(energy(item, curve, parameters) for item, curve in zip(prepared, curves, strict=True))
     rows = []
@@ -183,7 +191,7 @@ def _measured(
                 method=name,
                 score=float(np.mean(final[name])),
                 spread=float(np.std(final[name])),
-                gap_closed=(float(np.mean(final[name])) - none) / (iid - none) if gap else None,
+                gap_closed=share_of_gap(final[name], final["none"], final[IID], upwards),
                 rounds_to_target=float(np.mean([r for r in reached if r is not None])) if None not in reached else None,
                 moved=float(np.mean([item.exchanged.moved if item.exchanged else 0 for item, _ in mine])),
                 lost=float(np.mean([item.exchanged.dropped if item.exchanged else 0 for item, _ in mine])),

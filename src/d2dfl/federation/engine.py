@@ -166,8 +166,8 @@ def _prepare(
     layout = Layout.of(model)
     for (data, seed), state in zip(runs, states, strict=True):
         state.check(settings, seed, data, layout.parameters)
-    params = _joined(states, lambda state: state.params, place)
-    memory = {name: _joined(states, lambda state, name=name: state.memory[name], place) for name in states[0].memory}  # type: ignore[misc]  # a default binds the loop variable
+    params = _joined([state.params for state in states], place)
+    memory = {name: _joined([state.memory[name] for state in states], place) for name in states[0].memory}
     inputs, targets, offsets = _pool([data for data, _ in runs], place)
     prepared, first = [], 0
     for (data, seed), state, offset in zip(runs, states, offsets, strict=True):
@@ -186,10 +186,8 @@ def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:
     return build(factory, data.shape, data.outputs, int(stream(seed, "weights").integers(2**63)))
 
 
-def _joined(states: Sequence[State], part: Callable[[State], Tensor], place: torch.device) -> Tensor:
-    if len(states) == 1:
-        return part(states[0]).to(place)
-    return torch.cat([part(state) for state in states]).to(place)
+def _joined(parts: Sequence[Tensor], place: torch.device) -> Tensor:
+    return (parts[0] if len(parts) == 1 else torch.cat(list(parts))).to(place)
 
 
 def _pool(datas: Sequence[Federated], place: torch.device) -> tuple[Tensor, Tensor, list[int]]:

@@ -1,12 +1,11 @@
 """Where the experiments are: scripts, each with an EXPERIMENT, in the folder of this package or of the repository."""
 
-import importlib.util
-import sys
 from functools import cache
 from pathlib import Path
 
 import d2dfl
 from d2dfl.errors import UserError
+from d2dfl.plugins import load_file
 from d2dfl.reproduce.experiment import Experiment
 
 
@@ -32,14 +31,7 @@ def load_experiment(name: str) -> Experiment:
     path = Path(name) if name.endswith(".py") else scripts_folder() / f"{name.replace('-', '_')}.py"
     if not path.is_file():
         raise UserError(f"there is no experiment {name!r}: the experiments are {', '.join(experiment_names())}")
-    module = f"d2dfl_experiment_{path.stem}"
-    spec = importlib.util.spec_from_file_location(module, path)
-    assert spec is not None
-    assert spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[module] = loaded
-    spec.loader.exec_module(loaded)
-    found = getattr(loaded, "EXPERIMENT", None)
+    found = getattr(load_file(path), "EXPERIMENT", None)
     if not isinstance(found, Experiment):
         raise UserError(f"{path} has no EXPERIMENT")
     return found

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from d2dfl.compare import share_of_gap
 from d2dfl.findings import Bars, Chart, Map, Picture, Table
 from d2dfl.reproduce.experiment import BASELINES, Cell, Contender, Experiment, Point
 from d2dfl.reproduce.work import final
@@ -111,12 +112,7 @@ class Results:
         """Share of the way from no exchange to the i.i.d. shuffle; None where there is no clear way to go."""
         rows = np.stack([self.final(point, who) for who in (name, "none", "iid")])
         mine, none, iid = rows[:, np.isfinite(rows).all(axis=0)]
-        if not len(mine):
-            return None
-        way = self.sign(point) * (iid.mean() - none.mean())
-        if way <= max(float(np.hypot(none.std(), iid.std())) / len(iid) ** 0.5, 1e-9):
-            return None
-        return float((mine.mean() - none.mean()) / (iid.mean() - none.mean()))
+        return share_of_gap(mine, none, iid, self.sign(point) > 0) if len(mine) else None
 
     def speedup(self, point: Point, name: str, over: str, radio: str | None = None) -> Array:
         """[seed] how many times fewer rounds (or joules) it takes than another until the other's final score.

@@ -13,7 +13,9 @@ from d2dfl.data import Dataset
 from d2dfl.discovery.diversity import METRICS, distances_to
 from d2dfl.errors import UserError
 from d2dfl.exchange import held_counts
-from d2dfl.federation import Curves, start, train_many
+from d2dfl.federation import Curves, train_many
+from d2dfl.federation.layout import Layout
+from d2dfl.federation.models import build
 from d2dfl.network.energy import RADIOS
 from d2dfl.reproduce.experiment import Cell, Measure
 from d2dfl.simulate import Prepared, Setting, data_set, energy, prepare, setting_of
@@ -56,7 +58,8 @@ def trained(cells: Sequence[Cell], items: Sequence[Prepared]) -> list[Values]:
     runs = [(item.data, item.setting.seed) for item in items]
     settings = cells[0].config.federation
     curves = train_many(factory, runs, settings)
-    parameters = int(start(factory, *runs[0][:1], settings, runs[0][1]).params.shape[1])
+    data, seed = runs[0]
+    parameters = Layout.of(build(factory, data.shape, data.outputs, seed)).parameters
     return [
         {**exchange_values(item), **_curve_values(item, curve, parameters)}
         for item, curve in zip(items, curves, strict=True)
