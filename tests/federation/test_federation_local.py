@@ -95,7 +95,11 @@ def test_convolutions_lie_channels_last_and_still_equal_the_slow_loop() -> None:
         {"optimiser": "adam", "learning_rate": 0.01, "weighting": "equal"},
     ],
 )
-def test_loop_and_stack_agree(scheme: str, factory: Any, changes: dict[str, Any]) -> None:
+@pytest.mark.parametrize("width", [None, 2])
+def test_loop_and_stack_agree(
+    scheme: str, factory: Any, changes: dict[str, Any], width: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("d2dfl.federation.stack.Stack.width", width)
     data = federation(shape=(2, 6, 6))
     loop, stack = (finished(factory, data, scheme=scheme, executor=name, **changes) for name in ("loop", "stack"))
     assert close(loop.params, stack.params)
@@ -104,6 +108,22 @@ def test_loop_and_stack_agree(scheme: str, factory: Any, changes: dict[str, Any]
     assert np.allclose(loop.curves.losses, stack.curves.losses, rtol=1e-4)
     assert loop.curves.scores == stack.curves.scores
     assert loop.curves.links == stack.curves.links
+
+
+def test_parts_of_a_plan_are_equally_wide() -> None:
+    batches = Batches([np.arange(4) + 4 * device for device in range(5)], 0, 2)
+    everyone, some = np.ones(5, dtype=bool), np.array([True, False, True, False, True])
+    plan = plan_of([(batches, everyone, np.zeros(5, dtype=np.int64))], 3, [0])
+    parts = list(plan.parts(2))
+    assert [part.rows.tolist() for part in parts] == [[0, 1], [2, 3], [4, 4]]
+    assert [part.real for part in parts] == [2, 2, 1]
+    assert [part.chosen for part in parts[:2]] == [slice(0, 2), slice(2, 4)]
+    assert isinstance(parts[2].chosen, np.ndarray)
+    assert all(part.indices.shape == (3, 2, 2) for part in parts)
+    assert np.array_equal(np.concatenate([part.keys for part in parts], axis=1)[:, :5], plan.keys)
+    scattered = plan_of([(batches, some, np.zeros(5, dtype=np.int64))], 1, [0])
+    assert isinstance(scattered.chosen, np.ndarray)
+    assert [part.rows.tolist() for part in scattered.parts(4)] == [[0, 2, 4, 4]]
 
 
 @pytest.mark.parametrize("executor", ["loop", "stack"])

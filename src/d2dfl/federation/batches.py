@@ -1,6 +1,6 @@
 """Who trains on which datapoints in which minibatch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,23 @@ class Plan:
     indices: NDArray[np.int64]  # [step, active, datapoint] into the pooled set; short rows repeat their first
     counts: NDArray[np.int64]  # [active] datapoints that are real
     keys: NDArray[np.uint64]  # [step, active] what random layers and views of a step draw from
+
+    @property
+    def real(self) -> int:
+        """Rows without the repetitions of the last one at the end."""
+        return len(np.unique(self.rows))
+
+    @property
+    def chosen(self) -> slice | NDArray[np.int64]:
+        """Which rows of params train: a slice where they are neighbours."""
+        first, last = int(self.rows[0]), int(self.rows[-1]) + 1
+        return slice(first, last) if self.real == len(self.rows) == last - first else self.rows
+
+    def parts(self, width: int) -> "Iterator[Plan]":
+        """The same in plans of `width` rows each; the last one repeats its last row."""
+        for first in range(0, len(self.rows), width):
+            here = np.minimum(np.arange(first, first + width), len(self.rows) - 1)
+            yield Plan(self.rows[here], self.indices[:, here], self.counts[here], self.keys[:, here])
 
 
 @dataclass

@@ -25,6 +25,8 @@ Notice = Callable[[str], None]  # called with a sentence that the user should se
 DENSE_LIMIT = 1 << 18  # parameters; on a CPU larger dense models leave its cache and the loop is faster
 COMPILED = 1 << 18  # parameters from which compiling pays: smaller models wait for their kernels to be started anyhow
 KEPT = 4  # kinds of models and shapes whose compiled code stays
+WIDTH = 50  # devices at once in compiled code: more are no faster (H200: 3.5 ms a step of 25 AlexNets, 33 of 250)
+TESTED = 8192  # datapoints times models in one pass of a test on a GPU, where each pass waits for its start
 _kept: dict[tuple[object, ...], "Losses"] = {}
 
 
@@ -93,6 +95,7 @@ class Stack:
     """All devices at once. `forward` may be replaced by a faster one for a kind of model or processor."""
 
     name = "stack"
+    width: int | None = None  # devices at once; None: all
 
     def __init__(self, job: Job, forward: Forward | None = None, compiled: bool = True) -> None:
         self.job = job
@@ -104,18 +107,27 @@ class Stack:
         # Shapes are fixed for a whole training; code for shapes that may vary took minutes to compile.
         plain = job.layout.parameters >= COMPILED and stacked_forward(job.model) is not None
         self.compiles = compiled and job.inputs.is_cuda and plain
-        self.losses = losses_of(job.loss, self.forward)
+        self.plain = losses_of(job.loss, self.forward)
+        self.losses = self.plain
+        self.width = WIDTH if self.compiles else self.width
         self.descend = torch.compile(descend, dynamic=False) if self.compiles else descend
         # A sequence of plain layers is fully described by its text.
         self.kind = (str(job.model), job.loss, job.settings.precision, forward)
 
     def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
+        if self.width is None:
+            return self._train(params, memory, plan)
+        # Always as many rows, whatever the number of devices, runs and absent ones: one compilation serves them all.
+        width = min(self.width, len(params))
+        losses = [self._train(params, memory, part) for part in plan.parts(width)]
+        return torch.cat(losses, dim=1)[:, : len(plan.rows)]
+
+    def _train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
         job, place = self.job, params.device
-        everyone = len(plan.rows) == len(params)
-        active = torch.from_numpy(plan.rows).to(place)
-        rows = params if everyone else params[active]
-        own = memory if everyone else {name: held[active] for name, held in memory.items()}
-        own = own or blank_memory(job.settings, rows)
+        chosen = plan.chosen
+        active = torch.from_numpy(chosen).to(place) if isinstance(chosen, np.ndarray) else chosen
+        rows = params[active]  # a view of neighbours, else a copy
+        own = {name: held[active] for name, held in memory.items()} or blank_memory(job.settings, rows)
         if self.gradient.shape != rows.shape:
             self.gradient = torch.empty_like(rows)
         leaves = [view.detach().requires_grad_() for view in job.layout.views(rows)]
@@ -126,14 +138,15 @@ class Stack:
         losses = torch.empty(plan.indices.shape[:2], device=place)
         job.model.train()
         if self.compiles:
-            self.losses = compiled_losses((*self.kind, tuple(indices.shape[1:])), self.losses)
+            self.losses = compiled_losses((*self.kind, tuple(indices.shape[1:])), self.plain)
         for step in range(len(indices)):
             losses[step] = self._gradient(leaves, indices[step], shares, plan, step)
             self.descend(rows, self.gradient, own, anchor, job.settings)
-        if not everyone:
-            params[active] = rows
+        if isinstance(active, Tensor):
+            real = plan.real
+            params[active[:real]] = rows[:real]
             for name, held in memory.items():
-                held[active] = own[name]
+                held[active[:real]] = own[name][:real]
         return losses
 
     def _gradient(self, leaves: list[Tensor], chosen: Tensor, shares: Tensor, plan: Plan, step: int) -> Tensor:
@@ -177,9 +190,12 @@ class Stack:
         weights = self.job.layout.views(params)
         losses = torch.zeros(len(params), device=params.device)
         scores = torch.zeros(len(params), device=params.device)
-        for start in range(0, len(inputs), TEST_PIECE):
-            wanted = targets[start : start + TEST_PIECE].expand(len(params), *[-1] * targets.ndim)
-            views = prepared(self.job.loss, inputs[start : start + TEST_PIECE], 0, start)
+        # Views are drawn anew for each pass: for them its size is part of the result.
+        grows = inputs.is_cuda and self.job.loss.prepare is None
+        size = max(TEST_PIECE, TESTED // len(params)) if grows else TEST_PIECE
+        for start in range(0, len(inputs), size):
+            wanted = targets[start : start + size].expand(len(params), *[-1] * targets.ndim)
+            views = prepared(self.job.loss, inputs[start : start + size], 0, start)
             outputs = stacked_outputs(
                 self.job.loss, self.forward, weights, views.expand(len(params), *[-1] * views.ndim)
             )
