@@ -100,14 +100,16 @@ def test_block_sampling_is_the_softmax() -> None:
     assert np.abs(seen - odds / odds.sum()).max() < 0.01
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.05])
-def test_marginal_equals_plain_python_step_by_step(config: Config, temperature: float) -> None:
+@pytest.mark.parametrize(("temperature", "labels"), [(0.0, 3), (0.05, 3), (0.05, 1)])
+def test_marginal_equals_plain_python_step_by_step(config: Config, temperature: float, labels: int) -> None:
+    config = config.with_(network__labels_per_device=labels)
     network = Network.generate(config, 7)
     terms, keys = Terms.of(config.reward), device_keys(7, "m", devices=9)
     board = game.board_of(network, terms)
-    play, mind = game.start(board, terms, 1), marginal.introduce(board, terms, 500)
+    play, mind = game.start(board, terms, 1), marginal.introduce(board, terms, 500, spread=0.05)
+    assert mind.wish.any() == (labels == 1)
     plain = PlainMarginal(network, config, keys)
-    plain.bonus = mind.bonus.copy()
+    plain.bonus, plain.wish = mind.bonus.copy(), mind.wish.copy()
     free = game.free_choice(board, config.discovery.no_link)
     begin = mind.messages[0]
     for turn in range(40):

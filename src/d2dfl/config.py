@@ -140,6 +140,9 @@ class MarginalConfig(Section):
     dynamic: Literal["current", "expected"] = option(
         "current", "dynamic channel: plan with the power at the exchange, or the expected loss"
     )
+    spread: float = option(
+        0.05, "what fulfilling the wish of a device with one label is worth, so that different labels meet", low=0
+    )
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ Few messages are needed because a device knows, from one introduction per link, 
 that nobody else asks. That is an optimistic estimate. The device asks in the order of estimate plus noise and stops as
 soon as the best answer beats the next estimate; 1 to 3 quotes are enough where a full softmax needs one per candidate.
 
+Where many links are worth the same, wishes choose between them (wishes.py).
+
 The budget is spent in cycles. Each cools down to temperature 0 and ends where no device can improve alone. The
 devices add up their rewards along a tree (two messages each), and everybody keeps the links of the best cycle.
 PAPER.md lists which numbers cross which link.
@@ -29,6 +31,7 @@ from d2dfl.discovery.game import NO_LINK, Board, Play, free_choice, load, set_li
 from d2dfl.discovery.gaussian import components_of
 from d2dfl.discovery.reward import Terms
 from d2dfl.discovery.task import Found, Task
+from d2dfl.discovery.wishes import wishes
 from d2dfl.rng import device_keys, uniform
 
 SLIGHT = 1e-10  # improvements below this are rounding
@@ -41,6 +44,7 @@ class Mind(NamedTuple):
 
     known: NDArray[np.bool_]  # [receiver, slot] introduced at the start
     bonus: NDArray[np.float32]  # [receiver, slot] what the transmitter itself gained, by its last quote
+    wish: NDArray[np.float32]  # [receiver, slot] what the link is worth to the receiver beyond the objective
     draws: NDArray[np.int64]  # [device] random numbers used
     messages: NDArray[np.float64]  # [1] sent so far
     counts: NDArray[np.float64]  # [1] counts inside them
@@ -143,6 +147,7 @@ def revise(
                 estimate[slot] = HOPELESS
                 continue
             noise[slot] = _gumbel(mind, key, receiver, temperature)
+            noise[slot] += mind.wish[receiver, slot]
             estimate[slot] += mind.bonus[receiver, slot] + noise[slot]
     while True:
         top = -1
@@ -210,7 +215,7 @@ def temperature_unit(board: Any, terms: Any, play: Any, mind: Any) -> Any:
     return unit
 
 
-def introduce(board: Board, terms: Terms, budget: float) -> Mind:
+def introduce(board: Board, terms: Terms, budget: float, spread: float = 0.0, edges: int = 1) -> Mind:
     """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with, and one number:
     what it expects to gain itself.
 
@@ -236,13 +241,19 @@ def introduce(board: Board, terms: Terms, budget: float) -> Mind:
         reals, sums = partitions * (d + d * (d + 1) / 2.0), d * (d + 1.0) + 2.0 * d + 2.0
     else:
         expected_bonus(board, terms, known, bonus)
+    wish, ranks = np.zeros_like(bonus), 0.0
+    if spread > 0.0 and not terms.clustered:
+        wish = (terms.own * spread * wishes(board, known, edges)).astype(np.float32)
+        # How many devices hold only label l, up the tree, and how many of them came before, down; unless nobody does.
+        ranks = 2.0 * devices * partitions if wish.any() else 0.0
     # Two more messages a device add up the population's counts and the temperature unit along a tree.
     return Mind(
         known=known,
         bonus=bonus,
+        wish=wish,
         draws=np.zeros(devices, dtype=np.int64),
         messages=np.array([introductions + 2.0 * devices]),
-        counts=np.array([(introductions + 2.0 * devices) * partitions]),
+        counts=np.array([(introductions + 2.0 * devices) * partitions + ranks]),
         reals=np.array([reals * introductions + 2.0 * sums * devices]),
         quiet=np.zeros(1, dtype=np.int64),
         quotes=np.zeros(1, dtype=np.int64),
@@ -257,7 +268,7 @@ def find(task: Task) -> Found:
     devices = task.network.devices
     keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
-    mind = introduce(board, terms, budget)
+    mind = introduce(board, terms, budget, config.spread, task.edges)
     play = start(board, terms, task.edges)
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     choices = 1.0 + float(mind.known.sum(axis=1).mean())
@@ -269,7 +280,7 @@ def find(task: Task) -> Found:
         begin = float(mind.messages[0])
         end = begin + (limit - begin) / (cycles - cycle)
         _cycle(task, board, terms, play, mind, keys, begin, end, hot, free)
-        value = float(total(board, terms, play))
+        value = float(total(board, terms, play)) + _granted(play, mind)
         if cycles > 1:
             _say(mind, 2.0 * devices, 0, 2.0 * devices)
         if value > best_total + SLIGHT:
@@ -279,6 +290,12 @@ def find(task: Task) -> Found:
         if mind.messages[0] + 5.0 * devices > limit:
             break
     return _found(task, best, mind)
+
+
+def _granted(play: Play, mind: Mind) -> float:
+    """What the links in force are worth beyond the objective."""
+    receivers, edges = np.nonzero(play.slots >= 0)
+    return float(mind.wish[receivers, play.slots[receivers, edges]].sum())
 
 
 def _cycle(
