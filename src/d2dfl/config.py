@@ -278,7 +278,9 @@ class FederationConfig(Section):
     stragglers: int = option(0, "devices whose model never arrives; they still receive", low=0)
     straggler_rule: Literal["fixed", "redrawn"] = option("fixed", "stragglers are the same in all rounds, or redrawn")
     participation: float = option(1.0, "share of the devices that train and send in a round", low=0, high=1)
-    executor: Literal["auto", "loop", "stack"] = option("auto", "devices train one by one, all at once, or the faster")
+    executor: Literal["auto", "loop", "stack"] = option(
+        "auto", "devices train one by one, all at once, or as is fastest"
+    )
     precision: Literal["auto", "float32", "bfloat16"] = option(
         "auto", "of products on a GPU; auto: bfloat16. Weights and CPUs always take float32"
     )

@@ -39,7 +39,7 @@ def wishes(board: Board, known: NDArray[np.bool_], edges: int) -> NDArray[np.flo
     """[receiver, slot] share of what a transmitter could send that is wished for."""
     wished = wished_labels(board.counts, edges)
     found = np.zeros(known.shape, dtype=np.float32)
-    receivers, slots = np.nonzero(known & wished.any(axis=1)[:, None])
+    receivers, slots = np.nonzero(known & (wished.sum(axis=1) > 0)[:, None])
     spare = board.surplus[board.candidates[receivers, slots]] * board.trust[receivers, slots]
     offered = np.minimum(spare, board.need[receivers])
     whole = offered.sum(axis=1)

@@ -11,13 +11,14 @@ from d2dfl.config import FederationConfig
 from d2dfl.federation.batches import Batches
 from d2dfl.federation.capacity import SHARE, bytes_per_device, free_bytes
 from d2dfl.federation.exam import Exam
+from d2dfl.federation.executors import Notice, choose_executor, processor, stack_pays
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.local import TEST_PIECE, Job, channels_last
 from d2dfl.federation.models import Factory, build
 from d2dfl.federation.optimisers import lasting_memory
 from d2dfl.federation.schemes import scheme_named
-from d2dfl.federation.stack import Notice, choose_executor, obstacle, processor, stack_pays
+from d2dfl.federation.stack import obstacle
 from d2dfl.federation.state import Curves, State, identity
 from d2dfl.federation.training import Run, Training
 from d2dfl.rng import stream

@@ -1,4 +1,4 @@
-"""The `stack` executor: all devices at once, as one batch of models; and the choice between it and the loop."""
+"""The `stack` executor: all devices at once, as one batch of models."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -8,10 +8,8 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, vmap
 
-from d2dfl.config import FederationConfig
-from d2dfl.errors import UserError
 from d2dfl.federation.batches import Plan
-from d2dfl.federation.local import PIECE, TEST_PIECE, Executor, Job, Loop, generator, prepared
+from d2dfl.federation.local import PIECE, TEST_PIECE, Job, generator, prepared
 from d2dfl.federation.losses import Loss
 from d2dfl.federation.optimisers import Memory, blank_memory, descend
 from d2dfl.federation.stacked import stacked_forward
@@ -20,9 +18,7 @@ from d2dfl.federation.stacked import stacked_forward
 Forward = Callable[[Sequence[Tensor], Tensor], Tensor]
 # The same, targets [row, n] and shares [row, n] of each datapoint in its row's mean -> mean losses [row].
 Losses = Callable[[Sequence[Tensor], Tensor, Tensor, Tensor], Tensor]
-Notice = Callable[[str], None]  # called with a sentence that the user should see
 
-DENSE_LIMIT = 1 << 18  # parameters; on a CPU larger dense models leave its cache and the loop is faster
 COMPILED = 1 << 18  # parameters from which compiling pays: smaller models wait for their kernels to be started anyhow
 KEPT = 4  # kinds of models and shapes whose compiled code stays
 WIDTH = 50  # devices at once in compiled code: more are no faster (H200: 3.5 ms a step of 25 AlexNets, 33 of 250)
@@ -222,28 +218,3 @@ def obstacle(job: Job) -> str | None:
     except Exception as error:  # whatever a user's model does inside vmap
         return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     return None
-
-
-def processor(settings: FederationConfig) -> torch.device:
-    """Where to compute."""
-    if settings.device == "cuda" and not torch.cuda.is_available():
-        raise UserError("federation.device cannot be cuda: this machine has none that PyTorch can use; give cpu")
-    return torch.device("cuda" if settings.device != "cpu" and torch.cuda.is_available() else "cpu")
-
-
-def stack_pays(job: Job) -> bool:
-    """Whether the stack was asked for, or is the faster one: on a GPU, and for small dense models anywhere."""
-    if job.settings.executor != "auto":
-        return job.settings.executor == "stack"
-    return job.inputs.is_cuda or (not job.layout.convolutional and job.layout.parameters <= DENSE_LIMIT)
-
-
-def choose_executor(job: Job, notice: Notice) -> Executor:
-    """The executor that was asked for, or the faster one; a model that cannot be stacked is trained in the loop."""
-    if not stack_pays(job):
-        return Loop(job)
-    reason = obstacle(job)
-    if reason is not None:
-        notice(f"the model cannot be stacked ({reason}): devices train one after another")
-        return Loop(job)
-    return Stack(job)
