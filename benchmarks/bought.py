@@ -102,11 +102,13 @@ def measures(item: Prepared) -> dict[str, float]:
     }
 
 
-def explore(config: Config, labels: int, seeds: int, which: str) -> list[Cell]:
+def explore(
+    config: Config, labels: int, seeds: range, chosen: dict[str, tuple[str, int, dict[str, Any]]]
+) -> list[Cell]:
     """Prepare all graphs, train all of them, measure."""
     dataset = load(config.data.dataset, verify=config.data.verify)
-    chosen, prepared = variants(which), []
-    for seed in range(seeds):
+    prepared = []
+    for seed in seeds:
         for name, (method, edges, settings) in chosen.items():
             mine = config.with_(**settings, **{"discovery.edges": edges, "data.allocation": f"labels:{labels}"})
             prepared.append((name, edges, prepare(mine, setting_of(mine, seed, dataset), method)))
@@ -140,7 +142,7 @@ def table(cells: list[Cell]) -> str:
     scores = {
         name: [c.accuracy for c in cells if c.variant == name] for name in dict.fromkeys(c.variant for c in cells)
     }
-    none, iid = np.mean(scores["none"]), np.mean(scores["iid"])
+    none, iid = (np.mean(scores.get(name, [np.nan])) for name in ("none", "iid"))
     for name in sorted(scores, key=lambda name: -np.mean(scores[name])):
         mine = [c for c in cells if c.variant == name]
         distance = -np.mean([c.measures["total-variation"] for c in mine])
@@ -172,6 +174,8 @@ def main() -> None:
     parser.add_argument("--dataset", default="fmnist")
     parser.add_argument("--samples", type=int, default=1200)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--only", help="only the graphs with this in their names")
     parser.add_argument("--labels", default="3,1", help="labels a device, separated by commas")
     parser.add_argument(
         "--graphs", choices=("default", "few", "core", "all"), default="core", help="few also trains shorter"
@@ -185,11 +189,14 @@ def main() -> None:
         federation__rounds=20,
         federation__evaluate_every=2,
     )
+    chosen = {name: what for name, what in variants(given.graphs).items() if not given.only or given.only in name}
+    seeds = range(given.first, given.first + given.seeds)
     cells: list[Cell] = []
     for labels in map(int, given.labels.split(",")):
-        cells += explore(config, labels, given.seeds, given.graphs)
+        cells += explore(config, labels, seeds, chosen)
         mine = [cell for cell in cells if cell.labels == labels]
-        print(f"\n### {labels} label(s) a device\n\n{table(mine)}\n\n{predictors(mine)}", flush=True)
+        orders = predictors(mine) if len(chosen) > 2 else ""
+        print(f"\n### {labels} label(s) a device\n\n{table(mine)}\n\n{orders}", flush=True)
         if given.json:
             given.json.write_text(json.dumps([asdict(cell) for cell in cells]))
 
