@@ -190,6 +190,8 @@ def main() -> None:
         federation__evaluate_every=2,
     )
     chosen = {name: what for name, what in variants(given.graphs).items() if not given.only or given.only in name}
+    if not chosen:
+        parser.error(f"no graph has {given.only!r} in its name: {', '.join(variants(given.graphs))}")
     seeds = range(given.first, given.first + given.seeds)
     cells: list[Cell] = []
     for labels in map(int, given.labels.split(",")):

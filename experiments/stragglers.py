@@ -22,7 +22,11 @@ def show(results: Results) -> Shown:
         return results.final(first, name) - results.final(last, name)
 
     rivals = np.stack([fall(item.name) for item in results.baselines(last)])
-    quantities = {"kept": {system.name: rivals.min(axis=0) - fall(system.name) for system in SYSTEMS}}
+    best = results.baselines(last)[0].name
+    quantities = {
+        "kept": {system.name: rivals.min(axis=0) - fall(system.name) for system in SYSTEMS},
+        "left": {system.name: results.gain(last, system.name, best) for system in SYSTEMS},
+    }
     chart = sweep_chart(results, "Accuracy with stragglers", "stragglers", "accuracy")
     return Shown(quantities, (sweep_table(results, "Final accuracy"),), (chart,))
 
