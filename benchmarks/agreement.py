@@ -25,7 +25,7 @@ from joblib import Parallel, delayed
 from numba import njit
 from numpy.typing import NDArray
 
-from d2dfl.config import RewardConfig, preset
+from d2dfl.config import RewardConfig
 from d2dfl.data.datasets import load
 from d2dfl.discovery.evaluate import evaluate, graph_of
 from d2dfl.discovery.game import set_link, start, taken, total
@@ -35,6 +35,7 @@ from d2dfl.discovery.worth import agreement_between, clustered_worth
 from d2dfl.methods import discover
 from d2dfl.partition.kmeans import moments, own_clusters
 from d2dfl.partition.pca import common_subspace
+from d2dfl.presets import preset
 from d2dfl.rng import stream
 from d2dfl.simulate import data_set, setting_of
 

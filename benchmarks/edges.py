@@ -20,12 +20,13 @@ from typing import NamedTuple
 import numpy as np
 from joblib import Parallel, delayed
 
-from d2dfl.config import Config, preset
+from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.data.allocate import largest
 from d2dfl.discovery.diversity import distances_to
 from d2dfl.discovery.evaluate import evaluate, share_of
 from d2dfl.exchange import held_counts
+from d2dfl.presets import preset
 from d2dfl.simulate import Prepared, Setting, data_set, prepare, setting_of
 
 METRICS = {"W1": "wasserstein", "TV": "total-variation"}

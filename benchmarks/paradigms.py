@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.compare import compare
-from d2dfl.config import PARADIGMS, Config, preset
+from d2dfl.config import Config
 from d2dfl.data.datasets import status
 from d2dfl.errors import UserError
 from d2dfl.methods import discover
+from d2dfl.presets import PARADIGMS, preset
 from d2dfl.report import markdown, write_all
 from d2dfl.simulate import data_set, methods_named, setting_of
 

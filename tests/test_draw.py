@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from d2dfl.config import preset
 from d2dfl.discovery.evaluate import Evaluation, evaluate, graph_of
 from d2dfl.draw import SUFFIXES, draw_graph, draw_row
 from d2dfl.draw_scene import curves, layout, link_level, links_of, node_level, stage_of
 from d2dfl.errors import UserError
 from d2dfl.graph import Graph
 from d2dfl.network import Network
+from d2dfl.presets import preset
 
 PICTURES = [suffix for suffix in SUFFIXES if suffix != ".html"]
 

@@ -8,12 +8,13 @@ import torch
 from scipy.stats import norm
 
 from d2dfl.compare import compare
-from d2dfl.config import Config, preset
+from d2dfl.config import Config
 from d2dfl.data.datasets import load
 from d2dfl.errors import UserError
 from d2dfl.exchange import held_counts
 from d2dfl.paradigms import PARADIGMS, subspace_of
 from d2dfl.partition.pca import SERVER
+from d2dfl.presets import preset
 from d2dfl.privacy import clip_norm, component_noise, noise_scale, noised_clusters, noised_counts
 from d2dfl.simulate import data_set, prepare, setting_of
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from d2dfl import Network, discover
-from d2dfl.config import preset
 from d2dfl.discovery import game, marginal
 from d2dfl.discovery.reward import Terms
 from d2dfl.discovery.wishes import wished_labels, wishes
+from d2dfl.presets import preset
 
 
 def one_label_each(devices: int, labels: int, seed: int, trusted: float = 0.5) -> Network:

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from d2dfl.config import PARADIGMS, Config
+from d2dfl.config import Config
 from d2dfl.errors import UserError
+from d2dfl.presets import PARADIGMS
 
 DatasetName = Annotated[
     str | None,

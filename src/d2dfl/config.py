@@ -1,20 +1,17 @@
 """Configuration: frozen dataclasses, one field and one help line each, checked when built.
 
-`Config` holds sections; `preset("best")` and `preset("paper")` are the two sets of readings (PAPER.md, "Readings").
+`Config` holds sections; presets.py has the two sets of readings (PAPER.md, "Readings").
 """
 
 import dataclasses
 import tomllib
-import types
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from d2dfl.errors import UserError
 from d2dfl.section import Section, option
-
-PRESETS = ("best", "paper")
 
 
 @dataclass(frozen=True)
@@ -399,68 +396,3 @@ def split_path(path: str) -> tuple[str, str]:
     if name not in names:
         raise UserError(f"there is no field {path!r}: section {section} has {', '.join(names)}")
     return section, name
-
-
-_PAPER: Mapping[str, Any] = types.MappingProxyType(
-    {
-        # The most literal set that works at all. Each line is the option nearest to the text.
-        "network.threshold": "0.05",  # R29
-        "channel.budget_share": 0.1,  # R29
-        "reward.reliability_weight": 1.0,  # R29
-        "discovery.edges": 1,  # Section VI
-        "reward.kind": "change",  # R7
-        "reward.metric": "wasserstein",  # R8
-        "reward.gate": 5,  # R29
-        "reward.threshold_rule": "before-loss",  # R1: keeps every message equation as printed
-        "reward.budget_rule": "ratio",  # R9: unscaled, the budget drowns every other term
-        "discovery.method": "qlearning",
-        "discovery.edge_mode": "sequence",  # R16
-        "discovery.no_link": False,  # R12
-        "discovery.count_bits": 8,  # Section IV-C: 8L bits a message
-        "qlearning.reduction_rule": "multiply",  # R4
-        "qlearning.temperature": 1.0,  # R3
-        "qlearning.temperature_end": 1.0,
-    }
-)
-
-
-# What a paradigm changes in every preset (R29, Appendix C), and in the paper's.
-_PARADIGMS: Mapping[str, Mapping[str, Any]] = types.MappingProxyType(
-    {
-        "supervised": {},
-        "semi": {},
-        "unsupervised": {
-            "network.devices": 10,
-            "federation.optimiser": "adam",
-            "federation.learning_rate": 1e-3,
-        },
-        "regression": {"data.dataset": "diabetes", "network.devices": 10},
-    }
-)
-_PAPER_PARADIGMS: Mapping[str, Mapping[str, Any]] = types.MappingProxyType(
-    {
-        "semi": {"partition.neighbours": 7},  # R35
-        "unsupervised": {  # Remark 2, Algorithm 2, Fig. 8
-            "discovery.edges": 2,
-            "partition.clustering": "own",
-            "partition.clusters": 7,
-            "partition.components": 8,
-        },
-    }
-)
-PARADIGMS = tuple(_PARADIGMS)
-
-
-def preset(name: str, paradigm: str = "supervised") -> Config:
-    """The configuration of a preset: `best` (ours, the default) or `paper` (the most literal set that works).
-
-    A paradigm brings its own defaults: encoders train with Adam on 10 devices, a regression needs a set with numbers.
-    """
-    if name not in PRESETS:
-        raise UserError(f"there is no preset {name!r}: the presets are {', '.join(PRESETS)}")
-    if paradigm not in _PARADIGMS:
-        raise UserError(f"there is no paradigm {paradigm!r}: the paradigms are {', '.join(_PARADIGMS)}")
-    changes = {"partition.paradigm": paradigm, **_PARADIGMS[paradigm]}
-    if name == "paper":
-        changes |= {**_PAPER, **_PAPER_PARADIGMS.get(paradigm, {})}
-    return Config().with_(**changes)

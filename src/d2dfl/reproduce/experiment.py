@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from d2dfl.config import Config, preset
+from d2dfl.config import Config
+from d2dfl.presets import preset
 from d2dfl.simulate import IID
 
 if TYPE_CHECKING:
