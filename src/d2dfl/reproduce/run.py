@@ -10,6 +10,7 @@ import importlib.util
 import json
 import os
 import platform
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -245,7 +246,11 @@ def _shown(
 ) -> Findings:
     seeds = len({cell.seed for cell in cells})
     results = Results.of(experiment, request.scale, seeds, values)
-    shown, claims = experiment.show(results), claims_of(name)
+    with warnings.catch_warnings():
+        # Where cells are missing there are means over nothing; they show as such.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        shown = experiment.show(results)
+    claims = claims_of(name)
     folder = request.out / experiment.name
     folder.mkdir(parents=True, exist_ok=True)
     if experiment.drawn is not None:
