@@ -285,6 +285,19 @@ def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
         assert item.values["joules"] == two[key].values["joules"]
 
 
+def test_a_training_that_breaks_does_not_take_its_group_along(tmp_path: Path) -> None:
+    experiments = {"curve-regression": load_experiment("curve-regression")}
+    cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", tmp_path, seeds=1), lacking=False)
+    first, second = _tasks(experiments, {"curve-regression": cells["curve-regression"][:2]})
+    (good,), (bad,) = first.payload["cells"], second.payload["cells"]
+    bad = {**bad, "config": {**bad["config"], "federation": {**bad["config"]["federation"], "learning_rate": 1e30}}}
+    group = Task("group", {**first.payload, "cells": [bad, good]})
+    outcome = run_on_gpu([group], tmp_path, 2, lambda _: None)
+    assert [failure.key for failure in outcome.failures] == [f"group/{bad['method']}"]
+    assert "no longer a number" in outcome.failures[0].reason
+    assert len(outcome.results["group"]["values"]) == len(stored(tmp_path)) == 1
+
+
 def test_a_script_of_ones_own(tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
     script.write_text(

@@ -23,7 +23,7 @@ from d2dfl.engines import leave_with, limit_threads, one_line
 from d2dfl.exchange import Exchanged
 from d2dfl.grid import Cells, Failure, Outcome, Progress, Task, time_left
 from d2dfl.methods import Discovery
-from d2dfl.reproduce.work import cell_of, dataset_of, prepared, trained
+from d2dfl.reproduce.work import Values, cell_of, dataset_of, prepared, trained
 from d2dfl.simulate import Prepared, Setting, learning
 
 
@@ -58,23 +58,34 @@ class Trainer:
 
     def train(self, task: Task, answer: "Sequence[Sent | Broken]") -> None:
         start = time.monotonic()
-        plain = list(zip(task.payload["cells"], answer, strict=True))
-        for values, item in plain:
+        good: list[tuple[dict[str, Any], Sent]] = []
+        for values, item in zip(task.payload["cells"], answer, strict=True):
             if isinstance(item, Broken):
                 self.blame(f"{task.key}/{values['method']}", item.reason, item.trace)
-        good = [(values, item) for values, item in plain if isinstance(item, Sent)]
-        payload = {**task.payload, "cells": [values for values, _ in good]}
+            else:
+                good.append((values, item))
         try:
-            chosen = [cell_of(values) for values, _ in good]
-            items = [item.whole(cell.config) for cell, (_, item) in zip(chosen, good, strict=True)]
-            result = {"values": trained(chosen, items) if chosen else [], "seconds": time.monotonic() - start}
+            found = list(zip(good, _trained(good), strict=True))
+        except Exception:  # one that breaks must not end the others: each alone
+            found = [((values, item), result) for values, item in good for result in self._alone(task, values, item)]
+        payload = {**task.payload, "cells": [values for (values, _), _ in found]}
+        result = {"values": [values for _, values in found], "seconds": time.monotonic() - start}
+        try:
             self.cells.keep(task.key, json.dumps(payload), json.dumps(result, allow_nan=False))
             self.results[task.key] = result
-        except Exception as error:  # one that breaks must not end the others
+        except Exception as error:
             self.blame(task.key, one_line(error), traceback.format_exc())
         self.ended.add(task.key)
         self.spent += time.monotonic() - start
         self.tell(task.key)
+
+    def _alone(self, task: Task, values: dict[str, Any], item: "Sent") -> list[Values]:
+        """The values of one cell, or none where it breaks."""
+        try:
+            return _trained([(values, item)])
+        except Exception as error:
+            self.blame(f"{task.key}/{values['method']}", one_line(error), traceback.format_exc())
+            return []
 
     def blame(self, key: str, reason: str, trace: str) -> None:
         self.cells.blame(key, reason, trace)
@@ -85,6 +96,13 @@ class Trainer:
         done = sum(task.cost for task in self.tasks if task.key in self.ended)
         remaining = time_left(left, 1, self.spent / done if done else None)
         self.on_progress(Progress(len(self.results), len(self.tasks), len(self.failures), remaining, key))
+
+
+def _trained(good: "Sequence[tuple[dict[str, Any], Sent]]") -> list[Values]:
+    """The cells that were prepared, all at once."""
+    cells = [cell_of(values) for values, _ in good]
+    items = [item.whole(cell.config) for cell, (_, item) in zip(cells, good, strict=True)]
+    return trained(cells, items) if cells else []
 
 
 def _prepared_in_parallel(tasks: Sequence[Task], workers: int | None) -> "Iterator[list[Sent | Broken]]":
