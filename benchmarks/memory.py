@@ -1,4 +1,4 @@
-"""Memory: what one more device costs our engine, for both executors, beside what it predicts before it begins.
+"""Memory: what one more device costs our engine, for each executor, beside what it predicts before it begins.
 
 Peak resident memory of a training of two steps and one average, each number of devices in a process of its own; a
 straight line through the peaks, its slope in bytes a device, and how straight it is. All devices hold the same 64
@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-Executor = Literal["loop", "stack"]
-EXECUTORS: tuple[Executor, ...] = ("loop", "stack")
+Executor = Literal["loop", "stack", "auto"]
+# auto is the loop for convolutions, and for small dense networks the executor `dense`.
+CHOICES: dict[str, tuple[Executor, ...]] = {"alexnet": ("loop", "stack"), "mlp": ("loop", "stack", "auto")}
 SHAPES = {"alexnet": (3, 32, 32), "mlp": (1, 8, 8)}
 # The mlp takes a thousandth of AlexNet's memory: with so few devices its growth would drown in the allocator's.
 FACTOR = {"alexnet": 1, "mlp": 50}
@@ -96,7 +97,7 @@ def main() -> None:
     found = {
         f"{name}, {executor}": line_of(name, executor, sizes)
         for name in options.models.split(",")
-        for executor in EXECUTORS
+        for executor in CHOICES[name]
     }
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
