@@ -47,6 +47,12 @@ def test_the_interval_by_hand() -> None:
     assert interval([5.0])[1:] == (-np.inf, np.inf)
 
 
+def test_an_interval_stays_within_what_can_be() -> None:
+    quantity = Quantity("rank correlation", "rises", bounds=[-1, 1])
+    assert as_text(quantity, [-0.9, 0.9, 0.2]) == "0.067 [-1.000, 1.000]"
+    assert as_text(Quantity("difference", "rises"), [-0.9, 0.9, 0.2]) == "0.067 [-2.187, 2.321]"
+
+
 @pytest.mark.parametrize(
     ("values", "quantity", "verdict"),
     [

@@ -11,6 +11,7 @@ A claim without a number is reproduced or not. Fewer than three seeds decide not
 logarithms, in which twice and half are equally far from no effect.
 """
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ class Quantity:
     sign: int = 1  # -1: the claim is that it is small
     digits: int = 3
     ratio: bool = False
+    bounds: Sequence[float] = (-math.inf, math.inf)  # what it can be at all; an interval does not reach beyond
 
 
 @dataclass(frozen=True)
@@ -92,9 +94,9 @@ def judge(quantity: Quantity, values: Sequence[float] | Array) -> str:
 
 def spread(quantity: Quantity, values: Sequence[float] | Array) -> tuple[float, float, float]:
     """Mean and interval, of logarithms where it is a ratio."""
-    if not quantity.ratio:
-        return interval(values)
-    mean, low, high = (float(np.exp(value)) for value in interval(np.log(known(values))))
+    found = [math.exp(value) for value in interval(np.log(known(values)))] if quantity.ratio else interval(values)
+    least, most = quantity.bounds
+    mean, low, high = (min(max(value, least), most) for value in found)
     return mean, low, high
 
 
