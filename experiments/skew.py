@@ -8,9 +8,13 @@ DATA = {"SVHN": "svhn", "CIFAR-10": "cifar10"}
 
 
 def points(scale: str) -> list[Point]:
+    # At the usual 0.01 AlexNet's loss is no longer a number after four rounds with one label of SVHN.
+    calm = {"federation.learning_rate": 0.003} if scale == "paper" else {}
     return [
-        Point(f"{title}, {n} labels", {**task(dataset, scale, devices=10), "data.allocation": f"labels:{n}"}, value=n)
-        for title, dataset in DATA.items()
+        Point(
+            f"{title}, {n} labels", {**task(data, scale, devices=10), **calm, "data.allocation": f"labels:{n}"}, value=n
+        )
+        for title, data in DATA.items()
         for n in LABELS[scale]
     ]
 
