@@ -18,7 +18,8 @@ from d2dfl.discovery import qlearning
 from d2dfl.discovery.game import board_of
 from d2dfl.discovery.reward import Terms
 from d2dfl.discovery.rounds import play_round, round_of
-from d2dfl.rng import device_keys, uniform
+from d2dfl.draws import uniform
+from d2dfl.rng import device_keys
 from plain import numpy_loop, python_loop
 
 TEMPERATURE = 0.1

@@ -11,7 +11,8 @@ from d2dfl.discovery.reward import Terms
 from d2dfl.discovery.rounds import play_round, round_of
 from d2dfl.discovery.search import best_response
 from d2dfl.discovery.task import Task
-from d2dfl.rng import device_keys, stream, uniform
+from d2dfl.draws import uniform
+from d2dfl.rng import device_keys, stream
 
 
 def test_random_numbers_are_the_same_in_plain_python() -> None:

@@ -8,12 +8,16 @@ result = discover(network, config, seed=0)
 print(result.graph.edges, result.evaluation.objective)
 """
 
-from d2dfl.config import Config
-from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.graph import Graph
-from d2dfl.methods import METHODS, Discovery, discover
-from d2dfl.network import Network
-from d2dfl.presets import preset
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from d2dfl.config import Config
+    from d2dfl.errors import MissingExtraError, UserError
+    from d2dfl.graph import Graph
+    from d2dfl.methods import METHODS, Discovery, discover
+    from d2dfl.network import Network
+    from d2dfl.presets import preset
 
 __version__ = "0.1.0"
 __all__ = [
@@ -27,3 +31,27 @@ __all__ = [
     "discover",
     "preset",
 ]
+
+# Where each name is from. They are loaded when they are asked for: training alone needs no compiler and no SciPy, which
+# take half a second and 130 MB.
+_HOMES = {
+    "Config": "config",
+    "MissingExtraError": "errors",
+    "UserError": "errors",
+    "Graph": "graph",
+    "METHODS": "methods",
+    "Discovery": "methods",
+    "discover": "methods",
+    "Network": "network",
+    "preset": "presets",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

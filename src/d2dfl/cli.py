@@ -43,10 +43,11 @@ from d2dfl.cli_output import (
 from d2dfl.cli_report import report_command
 from d2dfl.cli_reproduce import reproduce_command
 from d2dfl.config import Config
+from d2dfl.disk import write_whole
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.methods import METHODS, Discovery, discover, method_named, warm_up
 from d2dfl.network import Network
-from d2dfl.network.files import load_network, save_network, write_whole
+from d2dfl.network.files import load_network, save_network
 from d2dfl.plugins import load_file
 from d2dfl.presets import preset
 

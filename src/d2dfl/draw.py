@@ -22,6 +22,7 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from d2dfl.discovery.evaluate import Evaluation
+from d2dfl.disk import write_whole
 from d2dfl.draw_scene import (
     Array,
     Links,
@@ -37,7 +38,6 @@ from d2dfl.draw_scene import (
 from d2dfl.errors import UserError
 from d2dfl.graph import Graph
 from d2dfl.network import Network
-from d2dfl.network.files import write_whole
 
 Method = tuple[str, Graph, Evaluation]
 

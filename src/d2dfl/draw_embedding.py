@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
-from d2dfl.network.files import write_whole
 from d2dfl.partition.threads import one_thread
 from d2dfl.rng import stream
 

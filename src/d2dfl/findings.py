@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
+from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
-from d2dfl.network.files import write_whole
 
 FORMAT = 1
 FILE = "findings.json"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from d2dfl.network.files import write_whole
+from d2dfl.disk import write_whole
 from d2dfl.page_data import Entry, load_entries
 from d2dfl.page_html import Html, join, tag
 from d2dfl.page_look import palettes, slugs, titles

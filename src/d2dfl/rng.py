@@ -3,15 +3,13 @@
 Two kinds:
 
 - ``stream(seed, "trust")`` is a NumPy generator for set-up work.
-- ``device_keys`` and ``uniform`` are a counter-based generator (SplitMix64) for compiled loops: draw number n of a
+- ``device_keys`` and ``draws.uniform`` are a counter-based generator (SplitMix64) for compiled loops: draw number n of a
   device depends on the device's key and n alone, so the order in which devices act changes nothing.
 """
 
 import zlib
-from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -39,24 +37,5 @@ def device_keys(seed: int, *names: str | int, devices: int) -> NDArray[np.uint64
 
 def _mix_array(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@njit(cache=True)
-def uniform(key: Any, counter: Any) -> Any:
-    """Draw number `counter` of the stream `key`, in [0, 1)."""
-    z = np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    z = z ^ (z >> np.uint64(31))
-    return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
-
-
-@njit(cache=True)
-def child_key(key: Any, number: Any) -> Any:
-    """The key of a stream of its own, number `number` below `key`."""
-    z = np.uint64(key) ^ ((np.uint64(number) + np.uint64(1)) * np.uint64(0xD1342543DE82EF95))
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from d2dfl.federation.batches import Batches, plan_of
 from d2dfl.federation.capacity import bytes_per_device, free_bytes
 from d2dfl.federation.executors import processor
 from d2dfl.federation.layout import Layout
-from d2dfl.federation.local import Job
+from d2dfl.federation.local import Job, draws_nothing
 from d2dfl.federation.models import build
 from d2dfl.rng import stream
 
@@ -214,6 +215,62 @@ def test_a_model_that_cannot_be_stacked_is_looped_with_a_notice(executor: Any) -
     assert len(curves.scores) == 2
     assert len(notices) == 1
     assert notices[0].startswith("the model cannot be stacked (")
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    """Sets the number of threads, for this test only."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("scheme", ["fedavg", "fedprox", "fedsgd"])
+@pytest.mark.parametrize("momentum_rule", ["keep", "reset"])
+def test_devices_in_threads_give_the_same(scheme: str, momentum_rule: str, threads: Callable[[int], None]) -> None:
+    data, found = federation(shape=(2, 6, 6)), []
+    for number in (1, 2, 8):
+        threads(number)
+        settings = {"scheme": scheme, "momentum_rule": momentum_rule, "participation": 0.8}
+        found.append(finished(tiny_conv, data, executor="loop", **settings))
+        assert torch.get_num_threads() == number
+    assert torch.equal(found[0].params, found[1].params)
+    assert torch.equal(found[0].params, found[2].params)
+    assert found[0].curves == found[1].curves == found[2].curves
+
+
+def test_a_model_that_draws_stays_in_one_thread(threads: Callable[[int], None]) -> None:
+    def random(shape: tuple[int, ...], outputs: int) -> nn.Module:
+        return nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, outputs))
+
+    threads(1)
+    one = finished(random, federation(), executor="loop")
+    threads(2)
+    assert torch.equal(one.params, finished(random, federation(), executor="loop").params)
+
+
+@pytest.mark.parametrize(
+    ("model", "nothing"),
+    [
+        (nn.Sequential(nn.Conv2d(1, 2, 3), nn.Sequential(nn.ReLU(), nn.Flatten()), nn.Linear(2, 2)), True),
+        (nn.Sequential(nn.Linear(2, 2), nn.Dropout()), False),
+        (nn.Sequential(nn.Sequential(nn.RReLU())), False),
+        (nn.Sequential(nn.Linear(2, 2), Moody()), False),
+        (nn.Linear(2, 2), False),
+        (Moody(), False),
+    ],
+)
+def test_which_models_draw_nothing(model: nn.Module, nothing: bool) -> None:
+    assert draws_nothing(model) is nothing
+
+
+def test_an_error_in_a_thread_is_raised(threads: Callable[[int], None]) -> None:
+    def broken(_shape: tuple[int, ...], outputs: int) -> nn.Module:
+        return nn.Sequential(nn.Linear(5, outputs))  # the data have 6 features
+
+    threads(2)
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        finished(broken, federation(), executor="loop")
 
 
 def test_random_layers_are_seeded_by_device_and_step() -> None:

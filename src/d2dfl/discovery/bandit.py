@@ -8,7 +8,8 @@ from numba import njit
 from d2dfl.discovery.qlearning import CHUNK, allowed, cost
 from d2dfl.discovery.rounds import play_round, round_of
 from d2dfl.discovery.task import Found, Task
-from d2dfl.rng import device_keys, uniform
+from d2dfl.draws import uniform
+from d2dfl.rng import device_keys
 
 
 @njit(cache=True)

@@ -15,9 +15,10 @@ from d2dfl.config import ChannelConfig
 from d2dfl.discovery.qlearning import CHUNK, allowed, cost, rules_of, temperatures
 from d2dfl.discovery.rounds import play_round, round_of
 from d2dfl.discovery.task import Found, Task
+from d2dfl.draws import uniform
 from d2dfl.errors import UserError
 from d2dfl.network import Network, channel
-from d2dfl.rng import device_keys, stream, uniform
+from d2dfl.rng import device_keys, stream
 
 TABLE_LIMIT = 400_000_000  # entries; the whole-vector reading keeps a row per step
 QUADRATURE = 2001

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.stats import norm, qmc
 
 from d2dfl.network import Network
 
@@ -62,6 +61,8 @@ def components_of(moments: int) -> int:
 
 def standard_points(components: int) -> Array:
     """POINTS points [point, d] with mean 0 and covariance 1, spread like a standard normal; the same everywhere."""
+    from scipy.stats import norm, qmc  # takes a third of a second to load, and only data clusters need it
+
     half = POINTS // 2
     points = norm.ppf(qmc.Sobol(components, scramble=False).random(half) * (1 - 1 / half) + 0.5 / half)
     points = np.concatenate([points, -points])

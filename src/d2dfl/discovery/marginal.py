@@ -32,7 +32,8 @@ from d2dfl.discovery.gaussian import components_of
 from d2dfl.discovery.reward import Terms
 from d2dfl.discovery.task import Found, Task
 from d2dfl.discovery.wishes import wishes
-from d2dfl.rng import device_keys, uniform
+from d2dfl.draws import uniform
+from d2dfl.rng import device_keys
 
 SLIGHT = 1e-10  # improvements below this are rounding
 FINISH = 40.0  # messages per device kept for the end of a cycle, at temperature 0

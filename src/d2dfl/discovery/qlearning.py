@@ -17,7 +17,8 @@ from d2dfl.discovery.game import Board
 from d2dfl.discovery.reward import Terms
 from d2dfl.discovery.rounds import GATHER, Round, play_round, round_of
 from d2dfl.discovery.task import Found, Task
-from d2dfl.rng import device_keys, uniform
+from d2dfl.draws import uniform
+from d2dfl.rng import device_keys
 
 STAGES = 32  # an annealed temperature falls in so many steps: each one recomputes all weights
 CHUNK = 100  # rounds between two looks at the progress bar

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from d2dfl.discovery.game import NO_LINK, set_link, taken, total
-from d2dfl.rng import uniform
+from d2dfl.draws import uniform
 
 
 @njit(cache=True)

@@ -2,16 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import FederationConfig
-from d2dfl.data import Dataset
 from d2dfl.errors import UserError
 from d2dfl.federation.losses import Loss, loss_named
 from d2dfl.federation.models import EMBEDDING, Shape
+
+if TYPE_CHECKING:
+    from d2dfl.data import Dataset
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Federated:
     @classmethod
     def of(
         cls,
-        dataset: Dataset,
+        dataset: "Dataset",
         members: Iterable[NDArray[np.int64]],
         *,
         targets: NDArray[Any] | None = None,

@@ -1,11 +1,16 @@
 """Local steps of all devices between two aggregations: the `loop` executor, device after device."""
 
+import copy
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
 
 from d2dfl.config import FederationConfig
 from d2dfl.federation.batches import Plan
@@ -15,6 +20,7 @@ from d2dfl.federation.optimisers import Memory, blank_memory, descend
 
 PIECE = 256  # datapoints in one pass; a larger minibatch (FedSGD) adds up the gradients of its pieces
 TEST_PIECE = 512
+RANDOM = (_DropoutNd, nn.RReLU, nn.FractionalMaxPool2d, nn.FractionalMaxPool3d, nn.MultiheadAttention)
 
 
 @dataclass(frozen=True)
@@ -43,44 +49,42 @@ class Executor(Protocol):
         """Mean loss [row] and mean score [row] of each row of params on the same datapoints."""
 
 
-class Loop:
-    """Device after device. The model's parameters become views of a device's row: nothing is copied."""
+@dataclass
+class Desk:
+    """What a thread works with: a model, and room for its gradient."""
 
-    name = "loop"
+    job: Job
+    model: nn.Module
+    gradient: Tensor
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.gradient = torch.empty(0)
+    @classmethod
+    def of(cls, job: Job, params: Tensor, copied: bool) -> "Desk":
+        # Parameters may be views of rows by now: a plain copy would copy all rows.
+        fresh = {id(held): nn.Parameter(torch.empty_like(held)) for held in job.model.parameters()}
+        model = copy.deepcopy(job.model, fresh) if copied else job.model
+        return cls(job, model, torch.empty(params.shape[1], device=params.device))
 
-    def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
-        job = self.job
-        if len(self.gradient) != params.shape[1]:
-            self.gradient = torch.empty(params.shape[1], device=params.device)
-        indices = torch.from_numpy(plan.indices).to(params.device)
-        losses = torch.empty(plan.indices.shape[:2], device=params.device)
-        job.model.train()
-        with torch.random.fork_rng(devices=[params.device] if params.is_cuda else []):
-            for number, device in enumerate(plan.rows.tolist()):
-                row = params[device]
-                parameters = job.layout.bind(job.model, row)
-                own = {name: rows[device] for name, rows in memory.items()} or blank_memory(job.settings, row)
-                anchor = row.clone() if job.proximal else None
-                for step in range(len(indices)):
-                    chosen = indices[step, number, : plan.counts[number]]
-                    key = int(plan.keys[step, number])
-                    losses[step, number] = self._gradient(parameters, chosen, key)
-                    descend(row, self.gradient, own, anchor, job.settings)
+    def train(self, row: Tensor, memory: Memory, indices: Tensor, keys: Sequence[int]) -> Tensor:
+        """The steps of one device, in place; losses [step] before each."""
+        self.model.train()
+        parameters = self.job.layout.bind(self.model, row)
+        anchor = row.clone() if self.job.proximal else None
+        losses = torch.empty(len(indices), device=row.device)
+        for step, (chosen, key) in enumerate(zip(indices, keys, strict=True)):
+            losses[step] = self._gradient(parameters, chosen, key)
+            descend(row, self.gradient, memory, anchor, self.job.settings)
         return losses
 
     def _gradient(self, parameters: list[nn.Parameter], chosen: Tensor, key: int) -> Tensor:
         """Fill self.gradient with the gradient of the mean loss, and return that loss."""
         job = self.job
-        torch.manual_seed(key)  # for models with random layers
+        if not draws_nothing(self.model):
+            torch.manual_seed(key)
         whole = torch.zeros((), device=chosen.device)
         for start in range(0, len(chosen), PIECE):
             piece = chosen[start : start + PIECE]
             inputs = prepared(job.loss, job.inputs[piece], key, start)
-            loss = job.loss.per_sample(outputs_of(job, inputs), job.targets[piece]).sum() / len(chosen)
+            loss = job.loss.per_sample(outputs_of(job, inputs, self.model), job.targets[piece]).sum() / len(chosen)
             loss = loss * (len(piece) >= job.loss.least)
             gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
             if start == 0:
@@ -89,6 +93,52 @@ class Loop:
                 job.layout.add(gradients, self.gradient)
             whole += loss.detach()
         return whole
+
+
+class Loop:
+    """Device after device, or on a CPU as many at once as there are threads, each with one.
+
+    A model's parameters become views of a device's row: nothing is copied. A thread for each of two devices takes a tenth
+    less time than two threads that share the work of one.
+    """
+
+    name = "loop"
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.desks: list[Desk] = []
+
+    def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
+        job = self.job
+        losses = torch.empty(plan.indices.shape[:2], device=params.device)
+        indices = torch.from_numpy(plan.indices).to(params.device)
+        threads = torch.get_num_threads() if not params.is_cuda and draws_nothing(job.model) else 1
+        while len(self.desks) < min(threads, len(plan.rows)):
+            self.desks.append(Desk.of(job, params, copied=bool(self.desks)))
+        free: SimpleQueue[Desk] = SimpleQueue()
+        for desk in self.desks[:threads]:
+            free.put(desk)
+
+        def work(number: int) -> None:
+            device = int(plan.rows[number])
+            row = params[device]
+            own = {name: rows[device] for name, rows in memory.items()} or blank_memory(job.settings, row)
+            chosen = indices[:, number, : plan.counts[number]]
+            desk = free.get()
+            try:
+                losses[:, number] = desk.train(row, own, chosen, plan.keys[:, number].tolist())
+            finally:
+                free.put(desk)
+
+        if free.qsize() < 2:
+            with torch.random.fork_rng(devices=[params.device] if params.is_cuda else []):
+                for number in range(len(plan.rows)):
+                    work(number)
+            return losses
+        with ThreadPoolExecutor(free.qsize(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            list(pool.map(work, range(len(plan.rows))))
+        torch.set_num_threads(threads)  # threads that begin later look at what was said last
+        return losses
 
     @torch.no_grad()
     def evaluate(self, params: Tensor, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -106,6 +156,19 @@ class Loop:
         return losses / len(inputs), scores / len(inputs)
 
 
+def draws_nothing(model: nn.Module) -> bool:
+    """Whether a model is known to draw no random numbers: a sequence of PyTorch's own layers, none of them random.
+
+    Others draw from PyTorch's one generator, which threads would share.
+    """
+    if not isinstance(model, nn.Sequential):
+        return False
+    leaves = [layer for layer in model.modules() if not isinstance(layer, nn.Sequential)]
+    return all(
+        type(layer).__module__.startswith("torch.nn.modules") and not isinstance(layer, RANDOM) for layer in leaves
+    )
+
+
 def prepared(loss: Loss, inputs: Tensor, key: int, start: int) -> Tensor:
     """Inputs as a step sees them: the loss may turn them into views, at random by the step's key."""
     return inputs if loss.prepare is None else loss.prepare(inputs, generator(key, start))
@@ -116,11 +179,12 @@ def generator(key: int, start: int) -> np.random.Generator:
     return np.random.default_rng([key, start])
 
 
-def outputs_of(job: Job, inputs: Tensor) -> Tensor:
+def outputs_of(job: Job, inputs: Tensor, model: nn.Module | None = None) -> Tensor:
     """The model's outputs; a leading view axis (see Loss.prepare) passes through."""
+    model = model or job.model
     if job.loss.prepare is None:
-        return job.model(channels_last(inputs))  # type: ignore[no-any-return]  # nn.Module is untyped
-    outputs: Tensor = job.model(channels_last(inputs.flatten(0, 1)))
+        return model(channels_last(inputs))  # type: ignore[no-any-return]  # nn.Module is untyped
+    outputs: Tensor = model(channels_last(inputs.flatten(0, 1)))
     return outputs.view(*inputs.shape[:2], *outputs.shape[1:])
 
 

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import zipfile
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import ChannelConfig
+from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.network.checks import CLUSTERED, KNOWN, REQUIRED
 from d2dfl.network.clusters import dense
@@ -61,20 +61,6 @@ def save_network(network: Network, path: Path) -> None:
         write_whole(path, json.dumps({name: array.tolist() for name, array in arrays.items()}).encode())
     else:
         raise UserError(f"cannot tell the format of {str(path)!r}: name a file that ends in .npz or .json")
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all: what was there before stays until the new content is safe on the disk."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UserError(f"cannot write {str(path)!r}: {error.strerror}") from None
 
 
 def load_array(path: Path) -> NDArray[Any]:

@@ -20,11 +20,11 @@ import torch
 
 from d2dfl.config import Config
 from d2dfl.data import datasets
+from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.findings import FILE, Findings
 from d2dfl.grid import Failure, Outcome, Progress, Task, run_grid, silent
-from d2dfl.network.files import write_whole
 from d2dfl.record import versions
 from d2dfl.reproduce.catalogue import load_experiment, scripts_folder
 from d2dfl.reproduce.experiment import GCN, SCALES, Cell, Experiment
