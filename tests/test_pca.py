@@ -11,6 +11,7 @@ from d2dfl.partition.pca import (
     EVERYBODY,
     METHODS,
     SERVER,
+    Method,
     Subspace,
     captured,
     common_subspace,
@@ -79,9 +80,11 @@ def slow(parts: Parts, components: int, method: str) -> np.ndarray:
     features=st.sampled_from([8, 30]),
     method=st.sampled_from(["dispca", "projectors"]),
 )
-def test_the_fast_way_is_the_slow_way(seed: int, sizes: list[int], components: int, features: int, method: str) -> None:
+def test_the_fast_way_is_the_slow_way(
+    seed: int, sizes: list[int], components: int, features: int, method: Method
+) -> None:
     parts = skewed(seed, tuple(sizes), features)
-    found = common_subspace(parts, components, method)  # type: ignore[arg-type]
+    found = common_subspace(parts, components, method)
     check_orthonormal(found)
     # Eigenvalues may repeat (projectors), so vectors are not determined, but the sum that the best of them reach is.
     total = slow(parts, components, method)

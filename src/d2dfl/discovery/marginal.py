@@ -148,7 +148,7 @@ def revise(
                 estimate[slot] = HOPELESS
                 continue
             noise[slot] = _gumbel(mind, key, receiver, temperature)
-            noise[slot] += mind.wish[receiver, slot]
+            noise[slot] += mind.wish[receiver, slot]  # like the noise, it is no part of the objective
             estimate[slot] += mind.bonus[receiver, slot] + noise[slot]
     while True:
         top = -1
