@@ -57,6 +57,7 @@ def draw(results: Results, folder: Path) -> None:
         axes.set_xlabel("label")
         axes.set_xticks(range(0, network.partitions, 3))
     figure.axes[0].set_ylabel("receiver")
+    figure.axes[0].set_yticks(range(0, len(trusted), 5))
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=160, metadata={"Software": None})
     write_whole(folder / "trust.png", buffer.getvalue())

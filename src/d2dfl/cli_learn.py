@@ -12,6 +12,7 @@ from rich.table import Table
 
 from d2dfl.config import Config
 from d2dfl.errors import UserError
+from d2dfl.findings import span
 from d2dfl.presets import PARADIGMS
 
 DatasetName = Annotated[
@@ -79,7 +80,7 @@ def compare_and_print(
     setting = result.prepared[0].setting
     sizes = [len(held) for held in setting.holdings]
     console.print(
-        f"{setting.dataset.name}: {len(sizes)} devices with {min(sizes)} to {max(sizes)} datapoints, {config.federation.scheme}, "
+        f"{setting.dataset.name}: {len(sizes)} devices with {span(sizes)} datapoints, {config.federation.scheme}, "
         f"{config.federation.rounds} rounds, {len(seeds)} seeds{'; ' + setting.dataset.note if setting.dataset.note else ''}",
         highlight=False,
     )

@@ -6,6 +6,7 @@ how fast it was measured: the same cells give the same bytes.
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, get_args, get_origin
@@ -193,6 +194,12 @@ class Findings:
         except (TypeError, ValueError) as error:
             raise UserError(f"{path} is not a record of findings: {error}") from None
         return found
+
+
+def span(values: Iterable[int]) -> str:
+    """Whole numbers in a sentence: the one they all are, or the least and the largest."""
+    found = sorted(set(values))
+    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
 
 
 def read_record(kind: Any, content: Any) -> Any:

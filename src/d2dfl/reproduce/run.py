@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from d2dfl.data import datasets
 from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.federation.schemes import scheme_named
-from d2dfl.findings import FILE, Findings
+from d2dfl.findings import FILE, Findings, span
 from d2dfl.grid import Failure, Outcome, Progress, Task, run_grid, silent
 from d2dfl.record import versions
 from d2dfl.reproduce.catalogue import load_experiment, scripts_folder
@@ -291,13 +291,13 @@ def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:
     """Data, devices and lengths over all cells, and the number of seeds."""
     sets = ", ".join(dict.fromkeys(_data_name(cell.config) for cell in cells))
     parts = [
-        f"{_range(cell.config.network.devices for cell in cells)} devices",
-        f"{_range(cell.config.data.samples for cell in cells)} datapoints each",
+        f"{span(cell.config.network.devices for cell in cells)} devices",
+        f"{span(cell.config.data.samples for cell in cells)} datapoints each",
     ]
     if experiment.measure is not exchange_only:
         models = " and ".join(dict.fromkeys(cell.config.federation.model for cell in cells))
-        rounds = _range(cell.config.federation.rounds for cell in cells)
-        steps = _range(_steps(cell.config) for cell in cells)
+        rounds = span(cell.config.federation.rounds for cell in cells)
+        steps = span(_steps(cell.config) for cell in cells)
         parts += [models, f"{rounds} rounds of {steps} minibatches"]
     return f"{sets}; {', '.join(parts)}; {seeds} seeds"
 
@@ -308,11 +308,6 @@ def _data_name(config: Config) -> str:
 
 def _steps(config: Config) -> int:
     return scheme_named(config.federation.scheme).round_steps(config.federation)
-
-
-def _range(values: Iterable[int]) -> str:
-    found = sorted(set(values))
-    return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
 
 
 def _book(request: Request, seconds: Mapping[str, float]) -> None:
