@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import typer
 from rich import box
@@ -13,29 +12,6 @@ from rich.table import Table
 from d2dfl.config import Config
 from d2dfl.errors import UserError
 from d2dfl.findings import span
-from d2dfl.presets import PARADIGMS
-
-DatasetName = Annotated[
-    str | None,
-    typer.Option("--dataset", help="Dataset; `d2dfl data list` names them.  [default: digits]", show_default=False),
-]
-SchemeName = Annotated[
-    str | None,
-    typer.Option(
-        "--scheme",
-        help="fedavg, fedprox, fedsgd, decentralised or semi-decentralised.  [default: fedavg]",
-        show_default=False,
-    ),
-]
-ParadigmName = Annotated[
-    str,
-    typer.Option("--paradigm", help=f"What is known about the data: {', '.join(PARADIGMS)}."),
-]
-LogNames = Annotated[
-    list[str] | None,
-    typer.Option("--log", help="Write scores while training goes on: tensorboard or csv.", show_default=False),
-]
-Rounds = Annotated[int | None, typer.Option(help="Rounds of training.  [default: 20]", show_default=False)]
 
 data_app = typer.Typer(help="Datasets: what is there, what is missing, how to get it.", no_args_is_help=True)
 
