@@ -17,6 +17,7 @@ from d2dfl.data import Dataset
 from d2dfl.data.allocate import allocate, largest
 from d2dfl.data.datasets import load
 from d2dfl.discovery.evaluate import evaluate, graph_of
+from d2dfl.discovery.wishes import owners
 from d2dfl.errors import UserError
 from d2dfl.exchange import Exchanged, exchange, held_counts
 from d2dfl.federation import Curves, Federated
@@ -26,6 +27,7 @@ from d2dfl.network.energy import TRAINING, Ledger, Meter
 from d2dfl.network.radios import radio_of
 from d2dfl.paradigms import PARADIGMS, Paradigm, Parted
 from d2dfl.partition.kmeans import Clusters
+from d2dfl.partition.sketches import sketched_apart
 from d2dfl.privacy import noised_counts
 from d2dfl.rng import stream
 
@@ -75,7 +77,9 @@ def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
     counts = held_counts(holdings, parted.partition_of, parted.partitions)
     network = _with_clusters(Network.around(counts, config, seed), parted.clusters, config)
     told = network
-    if config.privacy.epsilon > 0:
+    if config.privacy.epsilon == 0:
+        network = told = _with_sketches(network, dataset, parted, holdings, seed)
+    else:  # sketches are not noised, so nobody tells any
         heard = noised_counts(counts, config.privacy, seed) if parted.told is None else parted.told.counts
         told = _with_clusters(Network.around(heard.astype(np.float64), config, seed), parted.told, config)
     return Setting(config, seed, dataset, holdings, parted, network, told, truth)
@@ -93,6 +97,16 @@ def _with_clusters(network: Network, clusters: Clusters | None, config: Config) 
         covariances=clusters.covariances,
         request=settings.request * network.counts.sum(axis=1),
     )
+
+
+def _with_sketches(
+    network: Network, dataset: Dataset, parted: Parted, holdings: tuple[NDArray[np.int64], ...], seed: int
+) -> Network:
+    """Where devices hold a single label: how far apart labels lie, as the devices find out."""
+    if parted.clusters is not None or not any(len(alone) for alone in owners(network.counts)):
+        return network
+    apart = sketched_apart(dataset.train_inputs, parted.partition_of, holdings, parted.partitions, seed)
+    return replace(network, apart=apart)
 
 
 def prepare(config: Config, setting: Setting, method: str) -> Prepared:

@@ -33,6 +33,7 @@ from d2dfl.discovery.reward import Terms
 from d2dfl.discovery.task import Found, Task
 from d2dfl.discovery.wishes import wishes
 from d2dfl.draws import uniform
+from d2dfl.partition.sketches import VALUES
 from d2dfl.rng import device_keys
 
 SLIGHT = 1e-10  # improvements below this are rounding
@@ -216,7 +217,14 @@ def temperature_unit(board: Any, terms: Any, play: Any, mind: Any) -> Any:
     return unit
 
 
-def introduce(board: Board, terms: Terms, budget: float, spread: float = 0.0, edges: int = 1) -> Mind:
+def introduce(
+    board: Board,
+    terms: Terms,
+    budget: float,
+    spread: float = 0.0,
+    edges: int = 1,
+    apart: NDArray[np.float64] | None = None,
+) -> Mind:
     """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with, and one number:
     what it expects to gain itself.
 
@@ -242,11 +250,13 @@ def introduce(board: Board, terms: Terms, budget: float, spread: float = 0.0, ed
         reals, sums = partitions * (d + d * (d + 1) / 2.0), d * (d + 1.0) + 2.0 * d + 2.0
     else:
         expected_bonus(board, terms, known, bonus)
-    wish, ranks = np.zeros_like(bonus), 0.0
+    wish, ranks, sketches = np.zeros_like(bonus), 0.0, 0.0
     if spread > 0.0 and not terms.clustered:
-        wish = (terms.own * spread * wishes(board, known, edges)).astype(np.float32)
+        wish = (terms.own * spread * wishes(board, known, edges, apart)).astype(np.float32)
         # How many devices hold only label l, up the tree, and how many of them came before, down; unless nobody does.
+        # With them go the sums from which everybody learns how far apart labels lie.
         ranks = 2.0 * devices * partitions if wish.any() else 0.0
+        sketches = 0.0 if apart is None else ranks * VALUES
     # Two more messages a device add up the population's counts and the temperature unit along a tree.
     return Mind(
         known=known,
@@ -255,7 +265,7 @@ def introduce(board: Board, terms: Terms, budget: float, spread: float = 0.0, ed
         draws=np.zeros(devices, dtype=np.int64),
         messages=np.array([introductions + 2.0 * devices]),
         counts=np.array([(introductions + 2.0 * devices) * partitions + ranks]),
-        reals=np.array([reals * introductions + 2.0 * sums * devices]),
+        reals=np.array([reals * introductions + 2.0 * sums * devices + sketches]),
         quiet=np.zeros(1, dtype=np.int64),
         quotes=np.zeros(1, dtype=np.int64),
         revisions=np.zeros(1, dtype=np.int64),
@@ -269,7 +279,7 @@ def find(task: Task) -> Found:
     devices = task.network.devices
     keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
-    mind = introduce(board, terms, budget, config.spread, task.edges)
+    mind = introduce(board, terms, budget, config.spread, task.edges, task.network.apart)
     play = start(board, terms, task.edges)
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     choices = 1.0 + float(mind.known.sum(axis=1).mean())

@@ -1,12 +1,21 @@
-"""Which label a device that holds a single one would like to see beside it, so that different pairs meet.
+"""Which label a device that holds a single one would like to see beside it, so that the right pairs meet.
 
 To a device with one label every other label is worth the same in total variation: with one link each, 25 devices join
 16 to 19 different pairs of labels, as chance would have it. Models learn to tell labels apart where they meet, so
-pairs should differ. Device number r among those that hold only label l wishes for label l + 1 + r: half a turn at most,
-or two devices would claim the same pair from its two ends. r comes down the tree that adds up the population's counts.
+pairs should differ, and labels that are easily confused should meet first. Everybody knows how many devices hold only
+label l, and which of them comes r-th: both come along the tree that adds up the population's counts.
+
+- Where devices know how far apart labels lie (`Network.apart`, partition/sketches.py), all go through the pairs of
+  labels in the same order, the most alike first. A pair is wished for by the next device of that one of its labels
+  which has more devices left.
+- Where they do not, device r of label l wishes for label l + 1 + r: half a turn at most, or two devices would claim the
+  same pair from its two ends.
 
 A wish breaks ties between links; it is not part of the objective.
 """
+
+import itertools
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,30 +23,65 @@ from numpy.typing import NDArray
 from d2dfl.discovery.game import Board
 
 ALONE = 0.9  # share of a device's datapoints from which a label counts as its only one
+Counts = NDArray[np.float64]
 
 
-def wished_labels(counts: NDArray[np.float64], edges: int) -> NDArray[np.bool_]:
+def owners(counts: Counts) -> list[NDArray[np.int64]]:
+    """[label] the devices that hold only this one."""
+    main = counts.argmax(axis=1)
+    alone = counts[np.arange(len(counts)), main] >= ALONE * np.maximum(counts.sum(axis=1), 1.0)
+    return [np.nonzero(alone & (main == label))[0] for label in range(counts.shape[1])]
+
+
+def wished_labels(counts: Counts, edges: int, apart: Counts | None = None) -> NDArray[np.bool_]:
     """[device, label] whether a device wishes for a label: as many as it may have links.
 
     None where it holds several labels, which make pairs of themselves, or where it has links for half of all labels.
     """
     devices, labels = counts.shape
-    half = labels // 2
     wished = np.zeros((devices, labels), dtype=bool)
-    if edges >= half:
+    if edges >= labels // 2:
         return wished
-    main = counts.argmax(axis=1)
-    alone = counts[np.arange(devices), main] >= ALONE * np.maximum(counts.sum(axis=1), 1.0)
-    for label in range(labels):
-        own = np.nonzero(alone & (main == label))[0]
-        for turn in range(edges):
-            wished[own, (label + 1 + (np.arange(len(own)) + turn) % half) % labels] = True
+    alone = owners(counts)
+    pairs = _in_turn(alone, edges) if apart is None else _alike_first(alone, edges, apart, counts.sum(axis=0) > 0)
+    for device, label in pairs:
+        wished[device, label] = True
     return wished
 
 
-def wishes(board: Board, known: NDArray[np.bool_], edges: int) -> NDArray[np.float32]:
+def _in_turn(alone: Sequence[NDArray[np.int64]], edges: int) -> list[tuple[int, int]]:
+    labels = len(alone)
+    return [
+        (int(device), (label + 1 + (rank + turn) % (labels // 2)) % labels)
+        for label, own in enumerate(alone)
+        for rank, device in enumerate(own)
+        for turn in range(edges)
+    ]
+
+
+def _alike_first(
+    alone: Sequence[NDArray[np.int64]], edges: int, apart: Counts, there: NDArray[np.bool_]
+) -> list[tuple[int, int]]:
+    labels = range(len(alone))
+    order = sorted(
+        (pair for pair in itertools.combinations(labels, 2) if there[list(pair)].all()),
+        key=lambda pair: (apart[pair], pair),
+    )
+    left = [edges * len(own) for own in alone]  # wishes that the devices of a label still have
+    found: list[tuple[int, int]] = []
+    for one, other in itertools.cycle(order):
+        if not any(left):
+            break
+        label, partner = (one, other) if left[one] >= left[other] else (other, one)
+        if left[label] > 0:
+            left[label] -= 1
+            found.append((int(alone[label][left[label] % len(alone[label])]), partner))
+    return found
+
+
+def wishes(board: Board, known: NDArray[np.bool_], edges: int, apart: Counts | None = None) -> NDArray[np.float32]:
     """[receiver, slot] share of what a transmitter could send that is wished for."""
-    wished = wished_labels(board.counts, edges)
+    wished = wished_labels(board.counts, edges, apart)
     found = np.zeros(known.shape, dtype=np.float32)
     receivers, slots = np.nonzero(known & (wished.sum(axis=1) > 0)[:, None])
     spare = board.surplus[board.candidates[receivers, slots]] * board.trust[receivers, slots]

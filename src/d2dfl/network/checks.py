@@ -9,7 +9,7 @@ from d2dfl.errors import UserError
 
 REQUIRED = ("counts", "threshold", "trust")
 CLUSTERED = ("centroids", "covariances", "request")
-KNOWN = (*REQUIRED, "drop", "rss", "positions", "cluster", "budget", "candidates", *CLUSTERED)
+KNOWN = (*REQUIRED, "drop", "rss", "positions", "cluster", "budget", "candidates", *CLUSTERED, "apart")
 
 
 def checked_arrays(
@@ -95,6 +95,17 @@ def checked_clusters(
     if (lowest[..., 0] < -1e-6 * np.maximum(lowest[..., -1], 1e-9)).any():
         raise UserError("covariances holds a matrix with a negative eigenvalue: give covariance matrices")
     return places, spreads, _shaped("request", _real("request", request, low=0.0), shape[:1], "[device]")
+
+
+def checked_apart(partitions: int, apart: ArrayLike | None) -> NDArray[np.float64] | None:
+    """Distances between partitions, if there are any."""
+    if apart is None:
+        return None
+    table = _real("apart", apart, low=0.0)
+    table = _shaped("apart", table, (partitions, partitions), "[partition, partition]")
+    if not np.allclose(table, table.T, rtol=1e-6, atol=1e-9):
+        raise UserError("apart is not symmetric: two partitions are as far apart seen from either")
+    return table
 
 
 def _real(name: str, values: Any, low: float | None = None, high: float | None = None) -> NDArray[np.float64]:
