@@ -26,8 +26,8 @@ def test_distances_are_nearly_kept() -> None:
     upper = np.triu_indices(10, 1)
     assert found.network.apart is not None
     ratio = found.network.apart[upper] / true[upper]
-    assert np.abs(ratio - 1.0).mean() < 0.25  # 16 random values: a deviation of 0.18
-    assert ratio.max() < 1.8
+    assert np.abs(ratio - 1.0).mean() < 0.2  # 32 random values: a deviation of 0.125
+    assert ratio.max() < 1.6
 
 
 def test_it_does_not_matter_who_holds_what() -> None:

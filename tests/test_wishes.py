@@ -78,8 +78,7 @@ def test_every_device_wishes_for_as_many_labels_as_it_has_links() -> None:
         counts = np.eye(10)[generator.integers(0, 10, 60)]
         apart = generator.random((10, 10))
         wished = wished_labels(counts, edges, apart + apart.T)
-        assert (wished.sum(axis=1) <= edges).all()
-        assert (wished.sum(axis=1) >= 1).all()
+        assert (wished.sum(axis=1) == edges).all()
         assert not wished[np.arange(60), counts.argmax(axis=1)].any()  # nobody for its own
 
 
@@ -91,10 +90,13 @@ def test_nobody_wishes_for_a_label_that_nobody_holds() -> None:
     assert not wished_labels(np.eye(8)[[5, 5]], 1, np.zeros((8, 8))).any()  # and with one label there is none to wish
 
 
-def test_nobody_wishes_with_links_for_half_of_the_labels() -> None:
+def test_nobody_takes_turns_with_links_for_half_of_the_labels() -> None:
     assert wished_labels(np.eye(10), 4).sum(axis=1).tolist() == [4] * 10
     assert not wished_labels(np.eye(10), 5).any()
     assert not wished_labels(np.eye(2), 1).any()
+    apart = np.ones((10, 10))
+    assert wished_labels(np.eye(10), 5, apart).sum(axis=1).tolist() == [5] * 10  # what is alike still comes first
+    assert wished_labels(np.eye(10), 20, apart).sum(axis=1).tolist() == [9] * 10
 
 
 def test_a_wish_is_fulfilled_by_what_may_be_sent() -> None:

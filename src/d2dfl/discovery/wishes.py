@@ -7,14 +7,15 @@ label l, and which of them comes r-th: both come along the tree that adds up the
 
 - Where devices know how far apart labels lie (`Network.apart`, partition/sketches.py), all go through the pairs of
   labels in the same order, the most alike first. A pair is wished for by the next device of that one of its labels
-  which has more devices left.
+  which has more wishes left; when its turn comes again, by one of the other label.
 - Where they do not, device r of label l wishes for label l + 1 + r: half a turn at most, or two devices would claim the
-  same pair from its two ends.
+  same pair from its two ends. With links for half of all labels there is nothing to take turns in.
 
 A wish breaks ties between links; it is not part of the objective.
 """
 
 import itertools
+from collections import Counter, deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,12 +37,9 @@ def owners(counts: Counts) -> list[NDArray[np.int64]]:
 def wished_labels(counts: Counts, edges: int, apart: Counts | None = None) -> NDArray[np.bool_]:
     """[device, label] whether a device wishes for a label: as many as it may have links.
 
-    None where it holds several labels, which make pairs of themselves, or where it has links for half of all labels.
+    None where it holds several labels, which make pairs of themselves.
     """
-    devices, labels = counts.shape
-    wished = np.zeros((devices, labels), dtype=bool)
-    if edges >= labels // 2:
-        return wished
+    wished = np.zeros(counts.shape, dtype=bool)
     alone = owners(counts)
     pairs = _in_turn(alone, edges) if apart is None else _alike_first(alone, edges, apart, counts.sum(axis=0) > 0)
     for device, label in pairs:
@@ -50,9 +48,11 @@ def wished_labels(counts: Counts, edges: int, apart: Counts | None = None) -> ND
 
 
 def _in_turn(alone: Sequence[NDArray[np.int64]], edges: int) -> list[tuple[int, int]]:
-    labels = len(alone)
+    labels, half = len(alone), len(alone) // 2
+    if edges >= half:
+        return []
     return [
-        (int(device), (label + 1 + (rank + turn) % (labels // 2)) % labels)
+        (int(device), (label + 1 + (rank + turn) % half) % labels)
         for label, own in enumerate(alone)
         for rank, device in enumerate(own)
         for turn in range(edges)
@@ -62,20 +62,31 @@ def _in_turn(alone: Sequence[NDArray[np.int64]], edges: int) -> list[tuple[int, 
 def _alike_first(
     alone: Sequence[NDArray[np.int64]], edges: int, apart: Counts, there: NDArray[np.bool_]
 ) -> list[tuple[int, int]]:
-    labels = range(len(alone))
     order = sorted(
-        (pair for pair in itertools.combinations(labels, 2) if there[list(pair)].all()),
+        (pair for pair in itertools.combinations(range(len(alone)), 2) if there[list(pair)].all()),
         key=lambda pair: (apart[pair], pair),
     )
-    left = [edges * len(own) for own in alone]  # wishes that the devices of a label still have
+    each = min(edges, int(there.sum()) - 1)
+    queue = [deque((int(device), frozenset[int]()) for device in own) for own in alone]  # devices with wishes left
+    left = [each * len(own) for own in alone]
+    claimed: Counter[tuple[int, int]] = Counter()
     found: list[tuple[int, int]] = []
-    for one, other in itertools.cycle(order):
-        if not any(left):
-            break
-        label, partner = (one, other) if left[one] >= left[other] else (other, one)
-        if left[label] > 0:
-            left[label] -= 1
-            found.append((int(alone[label][left[label] % len(alone[label])]), partner))
+    before = -1
+    while len(found) > before:  # through all pairs again and again, as long as somebody has a wish left
+        before = len(found)
+        for pair in order:
+            for label, partner in sorted((pair, pair[::-1]), key=lambda ends: (claimed[ends], -left[ends[0]])):
+                place = next((at for at, (_, own) in enumerate(queue[label]) if partner not in own), None)
+                if place is None:
+                    continue
+                device, own = queue[label][place]
+                del queue[label][place]
+                if len(own) + 1 < each:
+                    queue[label].append((device, own | {partner}))
+                left[label] -= 1
+                claimed[label, partner] += 1
+                found.append((device, partner))
+                break
     return found
 
 

@@ -2,8 +2,8 @@
 
 All devices draw the same projection from the common seed. Each adds up its datapoints of a label, projects the sum on
 VALUES directions and sends it up the tree that adds up the population's counts; the sums of all come down again, and
-everybody divides by the counts. Random projections keep distances (Johnson and Lindenstrauss, 1984): with 16 values a
-squared distance is off by about a third, which is enough to tell which labels are alike.
+everybody divides by the counts. Random projections keep distances (Johnson and Lindenstrauss, 1984): with 32 values a
+squared distance is off by a quarter, which is enough to tell which labels are alike.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from d2dfl.rng import stream
 
-VALUES = 16  # real numbers that a device tells of a label
+VALUES = 32  # real numbers that a device tells of a label
 
 
 def sketched_apart(
