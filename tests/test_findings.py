@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import demo_findings as demo
 from d2dfl.errors import UserError
-from d2dfl.findings import FILE, Bars, Chart, Findings, Line, Link, Map, Table
+from d2dfl.findings import FILE, Bars, Chart, Findings, Line, Link, Map, Table, counted, span
 from d2dfl.page import page
 from d2dfl.page_data import Entry
 
@@ -162,3 +162,9 @@ def test_links_and_maps_are_checked_when_built() -> None:
         Link(0, 1, 0.1, 3, (-1.0,))
     with pytest.raises(ValueError, match="no device"):
         Map("Empty", (), (), (), (), (), ())
+
+
+def test_numbers_in_sentences() -> None:
+    assert [counted(number, "seed") for number in (0, 1, 2, 1200)] == ["0 seeds", "1 seed", "2 seeds", "1,200 seeds"]
+    assert span([40, 40]) == "40"
+    assert span([1500, 3, 40]) == "3 to 1,500"

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from d2dfl.config import Config
 from d2dfl.errors import UserError
-from d2dfl.findings import span
+from d2dfl.findings import counted, span
 
 data_app = typer.Typer(help="Datasets: what is there, what is missing, how to get it.", no_args_is_help=True)
 
@@ -56,8 +56,8 @@ def compare_and_print(
     setting = result.prepared[0].setting
     sizes = [len(held) for held in setting.holdings]
     console.print(
-        f"{setting.dataset.name}: {len(sizes)} devices with {span(sizes)} datapoints, {config.federation.scheme}, "
-        f"{config.federation.rounds} rounds, {len(seeds)} seeds{'; ' + setting.dataset.note if setting.dataset.note else ''}",
+        f"{setting.dataset.name}: {counted(len(sizes), 'device')} with {span(sizes)} datapoints, {config.federation.scheme}, "
+        f"{counted(config.federation.rounds, 'round')}, {counted(len(seeds), 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}",
         highlight=False,
     )
     for name, value in setting.parted.measures.items():

@@ -202,6 +202,11 @@ def span(values: Iterable[int]) -> str:
     return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
 
 
+def counted(number: int, noun: str) -> str:
+    """1 seed, 3 seeds."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def read_record(kind: Any, content: Any) -> Any:
     """A record of this kind from plain values, every field checked against its declared kind."""
     if not isinstance(content, dict):

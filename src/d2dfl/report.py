@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from d2dfl.compare import Comparison, Row
 from d2dfl.disk import write_whole
-from d2dfl.findings import Bars, Chart, Findings, Line, Map, Picture, Table, span
+from d2dfl.findings import Bars, Chart, Findings, Line, Map, Picture, Table, counted, span
 from d2dfl.maps import layer_of, map_of
 from d2dfl.methods import METHODS
 from d2dfl.network.energy import PURPOSES
@@ -117,8 +117,8 @@ def findings(comparison: Comparison) -> Findings:
         name="comparison",
         title=f"{setting.dataset.name}, {config.partition.paradigm}, {config.federation.scheme}",
         setting=(
-            f"{len(sizes)} devices with {span(sizes)} datapoints, {config.federation.rounds} rounds of "
-            f"{config.federation.interval} minibatches, {seeds} seeds{'; ' + setting.dataset.note if setting.dataset.note else ''}"
+            f"{counted(len(sizes), 'device')} with {span(sizes)} datapoints, {counted(config.federation.rounds, 'round')} of "
+            f"{config.federation.interval} minibatches, {counted(seeds, 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}"
         ),
         config=config.to_toml(),
         tables=(Table("All methods", COLUMNS, tuple(tuple(cells(row)) for row in rows), _note(comparison)),),

@@ -23,7 +23,7 @@ from d2dfl.data import datasets
 from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.federation.schemes import scheme_named
-from d2dfl.findings import FILE, Findings, span
+from d2dfl.findings import FILE, Findings, counted, span
 from d2dfl.grid import Failure, Outcome, Progress, Task, run_grid, silent
 from d2dfl.record import versions
 from d2dfl.reproduce.catalogue import load_experiment, scripts_folder
@@ -299,7 +299,7 @@ def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:
         rounds = span(cell.config.federation.rounds for cell in cells)
         steps = span(_steps(cell.config) for cell in cells)
         parts += [models, f"{rounds} rounds of {steps} minibatches"]
-    return f"{sets}; {', '.join(parts)}; {seeds} seeds"
+    return f"{sets}; {', '.join(parts)}; {counted(seeds, 'seed')}"
 
 
 def _data_name(config: Config) -> str:
