@@ -1,11 +1,13 @@
 """What the exchange buys, and which objective, threshold and number of links predict it best.
 
 Fashion-MNIST, supervised, 25 devices with 1,200 datapoints each, FedAvg with 40 minibatches a round, 20 rounds, a small
-CNN: test accuracy (mean of the last five evaluations, rounds 12 to 20) of many graphs, from no exchange to the i.i.d. shuffle, and how well each measure of a graph that is
-known before training orders them (Spearman's rank correlation).
+CNN unless said: test accuracy (mean of the last five evaluations, rounds 12 to 20) of many graphs, from no exchange to
+the i.i.d. shuffle, and how well each measure of a graph that is known before training orders them (Spearman's rank
+correlation).
 
 python benchmarks/bought.py --seeds 3 --json bought.json        (a GPU trains all graphs at once: minutes)
 python benchmarks/bought.py --dataset digits --samples 40 --graphs few       (any machine)
+python benchmarks/bought.py --labels 1 --graphs wishes --model mlp --samples 600 --seeds 12       (minutes on 2 cores)
 """
 
 import argparse
@@ -13,7 +15,7 @@ import itertools
 import json
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ EDGES = (1, 2, 3, 5)
 THRESHOLDS = ("iid", "0.05")
 WEIGHTS = ((1.0, 1.0), (0.2, 1.0), (0.2, 0.0))  # of reliability and budget
 LAST = 5  # evaluations that are averaged: one alone moves by 0.01 from round to round
+BLIND = "blind"  # devices do not know how alike labels are
 NAMES = (*METRICS, "labels", "kept", "evenness")
 
 
@@ -53,9 +56,13 @@ class Cell:
 def variants(which: str) -> dict[str, tuple[str, int, dict[str, Any]]]:
     """name -> (method, edges, settings).
 
-    default: our learner as it is; few: a smoke test; core: what the choice of defaults is between; all: every reading.
+    default: our learner as it is; wishes: what those of devices with one label buy; few: a smoke test; core: what the
+    choice of defaults is between; all: every reading.
     """
     found: dict[str, tuple[str, int, dict[str, Any]]] = {"none": ("none", 1, {}), "iid": ("iid", 1, {})}
+    if which == "wishes":
+        ways: dict[str, dict[str, Any]] = {"no wishes": {"marginal.spread": 0.0}, "in turn": {BLIND: True}, "alike": {}}
+        return found | {f"{way}, {edges}": ("marginal", edges, how) for edges in EDGES for way, how in ways.items()}
     if which == "default":
         found["closest, 1"] = ("closest", 1, {})
         return found | {f"marginal, {edges}": ("marginal", edges, {}) for edges in EDGES}
@@ -110,8 +117,13 @@ def explore(
     prepared = []
     for seed in seeds:
         for name, (method, edges, settings) in chosen.items():
-            mine = config.with_(**settings, **{"discovery.edges": edges, "data.allocation": f"labels:{labels}"})
-            prepared.append((name, edges, prepare(mine, setting_of(mine, seed, dataset), method)))
+            given = {path: value for path, value in settings.items() if path != BLIND}
+            mine = config.with_(**given, **{"discovery.edges": edges, "data.allocation": f"labels:{labels}"})
+            setting = setting_of(mine, seed, dataset)
+            if settings.get(BLIND):
+                setting = replace(setting, told=replace(setting.told, apart=None))
+                setting = replace(setting, network=setting.told)
+            prepared.append((name, edges, prepare(mine, setting, method)))
     print(f"{len(prepared)} graphs with {labels} labels a device", file=sys.stderr, flush=True)
     runs = [(item.data, item.setting.seed) for _, _, item in prepared]
     began = time.perf_counter()
@@ -134,7 +146,7 @@ def explore(
 
 
 def table(cells: list[Cell]) -> str:
-    """Mean and spread over seeds of every variant, best first within a number of links."""
+    """Mean and spread over seeds of every variant, best first."""
     lines = [
         "| graph | accuracy | gap closed | after the last round | moved / lost | TV to i.i.d. |",
         "|---|---:|---:|---:|---:|---:|",
@@ -168,6 +180,21 @@ def predictors(cells: list[Cell]) -> str:
     return "\n".join(lines)
 
 
+def beside(cells: list[Cell]) -> str:
+    """What wishes change against wishes in turn, on the same networks."""
+    lines = ["| graph | accuracy minus in turn | standard error |", "|---|---:|---:|"]
+    scores = {(cell.variant, cell.seed): cell.accuracy for cell in cells}
+    seeds = sorted({cell.seed for cell in cells})
+    for name in dict.fromkeys(cell.variant for cell in cells):
+        way, _, edges = name.partition(", ")
+        if way == "in turn" or (f"in turn, {edges}", seeds[0]) not in scores:
+            continue
+        gains = [scores[name, seed] - scores[f"in turn, {edges}", seed] for seed in seeds]
+        error = f"{np.std(gains, ddof=1) / len(gains) ** 0.5:.4f}" if len(gains) > 1 else "one seed"
+        lines.append(f"| {name} | {np.mean(gains):+.4f} | {error} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     """Both skews, two tables each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -178,13 +205,15 @@ def main() -> None:
     parser.add_argument("--only", help="only the graphs with this in their names")
     parser.add_argument("--labels", default="3,1", help="labels a device, separated by commas")
     parser.add_argument(
-        "--graphs", choices=("default", "few", "core", "all"), default="core", help="few also trains shorter"
+        "--graphs", choices=("default", "wishes", "few", "core", "all"), default="core", help="few also trains shorter"
     )
+    parser.add_argument("--model", default="auto", help="what every device trains")
     parser.add_argument("--json", type=Path, help="write all cells here")
     given = parser.parse_args()
     config = Config().with_(
         data__dataset=given.dataset,
         data__samples=given.samples,
+        federation__model=given.model,
         federation__interval=10 if given.graphs == "few" else 40,
         federation__rounds=20,
         federation__evaluate_every=2,
@@ -199,6 +228,8 @@ def main() -> None:
         mine = [cell for cell in cells if cell.labels == labels]
         orders = predictors(mine) if len(chosen) > 2 else ""
         print(f"\n### {labels} label(s) a device\n\n{table(mine)}\n\n{orders}", flush=True)
+        if given.graphs == "wishes":
+            print(beside(mine))
         if given.json:
             given.json.write_text(json.dumps([asdict(cell) for cell in cells]))
 

@@ -11,7 +11,8 @@ label l, and which of them comes r-th: both come along the tree that adds up the
 - Where they do not, device r of label l wishes for label l + 1 + r: half a turn at most, or two devices would claim the
   same pair from its two ends. With links for half of all labels there is nothing to take turns in.
 
-A wish breaks ties between links; it is not part of the objective.
+A wish counts as `marginal.spread` when a device chooses, so it decides between links of nearly equal worth. It is not
+part of the objective, of which it may cost a little.
 """
 
 import itertools
