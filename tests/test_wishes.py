@@ -1,4 +1,4 @@
-"""Wishes of devices with one label: different pairs of labels meet, nothing else changes."""
+"""Wishes of devices with one label: the right pairs of labels meet, nothing else changes."""
 
 from dataclasses import replace
 
@@ -7,7 +7,7 @@ import numpy as np
 from d2dfl import Network, discover
 from d2dfl.discovery import game, marginal
 from d2dfl.discovery.reward import Terms
-from d2dfl.discovery.wishes import wished_labels, wishes
+from d2dfl.discovery.wishes import claims, single_label, wishes
 from d2dfl.partition.sketches import VALUES
 from d2dfl.presets import preset
 
@@ -31,22 +31,9 @@ def pairs_that_meet(after: np.ndarray) -> set[tuple[int, int]]:
     return {(one, other) for own in held for one in range(len(own)) for other in range(one) if own[one] and own[other]}
 
 
-def test_devices_with_the_same_label_wish_for_different_ones() -> None:
-    counts = np.zeros((7, 6))  # the last device holds nothing
-    counts[:4, 2] = 10  # four devices with label 2
-    counts[4, 5] = 10
-    counts[5] = [5, 5, 0, 0, 0, 0]  # two labels make a pair of themselves
-    wished = wished_labels(counts, edges=1)
-    assert [np.nonzero(row)[0].tolist() for row in wished] == [[3], [4], [5], [3], [0], [], []]
-
-
-def test_no_pair_is_claimed_from_both_ends() -> None:
-    labels = 10
-    counts = np.repeat(np.eye(labels), 4, axis=0)  # fewer devices of a label than half the labels
-    claimed = [
-        frozenset(pair) for pair in zip(counts.argmax(axis=1), wished_labels(counts, 1).argmax(axis=1), strict=True)
-    ]
-    assert len(set(claimed)) == len(claimed) == 40
+def everything(own: np.ndarray, labels: int) -> np.ndarray:
+    """Devices that could receive any label."""
+    return np.ones((len(own), labels), dtype=bool)
 
 
 def by_hand(distances: dict[tuple[int, int], float], labels: int) -> np.ndarray:
@@ -58,45 +45,55 @@ def by_hand(distances: dict[tuple[int, int], float], labels: int) -> np.ndarray:
     return apart
 
 
-def test_labels_that_are_alike_meet_first() -> None:
-    counts = np.repeat(np.eye(6), [1, 2, 1, 1, 1, 1], axis=0)
-    apart = by_hand({(0, 3): 1.0, (1, 3): 2.0, (1, 5): 3.0, (0, 5): 4.0, (2, 4): 5.0, (0, 1): 6.0}, 6)
-    wished = [np.nonzero(row)[0].tolist() for row in wished_labels(counts, 1, apart)]
-    # 0-3 goes to 0 (equal numbers left), 1-3 and 1-5 to 1 (two left, then a draw), 0-5 to 5, 2-4 to 2; then 0-1 has
-    # nobody left, 3 takes the first pair of those that lie 9 apart in which it has more left than the other: 2-3.
-    assert wished[0] == [3]
-    assert sorted(wished[1] + wished[2]) == [3, 5]
-    assert wished[6] == [0]
-    assert wished[3] == [4]
-    assert wished[4] == [2]
-    assert len(wished[5]) == 1
+def listed(wished: np.ndarray) -> list[list[int]]:
+    """Wishes of each device as label numbers."""
+    return [np.nonzero(row)[0].tolist() for row in wished]
+
+
+def test_who_holds_a_single_label() -> None:
+    counts = [[10, 0, 0], [0, 9, 1], [0, 8, 2], [0, 0, 0]]
+    assert single_label(np.array(counts, dtype=float)).tolist() == [0, 1, -1, -1]
+
+
+def test_labels_that_are_alike_are_claimed_first() -> None:
+    own = np.array([0, 3, 0, 1, 3])
+    apart = by_hand({(0, 3): 1.0, (0, 1): 2.0, (1, 3): 3.0}, 4)
+    # 0-3 by the first; it is taken, so device 1 takes 3-1; device 2 the next of label 0, which is 0-1; device 3 has
+    # only 1-2 left that nobody claimed, device 4 only 3-2.
+    assert listed(claims(own, everything(own, 4), 1, apart)) == [[3], [1], [1], [2], [2]]
+
+
+def test_labels_in_turn_where_nobody_knows_what_is_alike() -> None:
+    own = np.array([2, 2, 2, 5, -1])
+    assert listed(claims(own, everything(own, 6), 1)) == [[1], [3], [0], [0], []]
+
+
+def test_nobody_claims_what_it_cannot_have() -> None:
+    own = np.array([0, 0, 0])
+    offered = np.array([[1, 0, 0, 1], [1, 0, 0, 1], [1, 0, 0, 0]], dtype=bool)
+    apart = by_hand({(0, 1): 1.0}, 4)
+    assert listed(claims(own, offered, 1, apart)) == [[3], [3], []]  # rather the same pair twice than none
+    assert listed(claims(own, offered, 3, apart)) == [[3], [3], []]
 
 
 def test_every_device_wishes_for_as_many_labels_as_it_has_links() -> None:
     generator = np.random.default_rng(0)
-    for edges in (1, 2, 4):
-        counts = np.eye(10)[generator.integers(0, 10, 60)]
-        apart = generator.random((10, 10))
-        wished = wished_labels(counts, edges, apart + apart.T)
-        assert (wished.sum(axis=1) == edges).all()
-        assert not wished[np.arange(60), counts.argmax(axis=1)].any()  # nobody for its own
+    own = generator.integers(0, 10, 60)
+    apart = generator.random((10, 10))
+    for edges in (1, 2, 5, 20):
+        wished = claims(own, everything(own, 10), edges, apart + apart.T)
+        assert (wished.sum(axis=1) == min(edges, 9)).all()
+        assert not wished[np.arange(60), own].any()  # nobody for its own
 
 
-def test_nobody_wishes_for_a_label_that_nobody_holds() -> None:
-    counts = np.eye(8)[[0, 0, 1, 2]]
-    wished = wished_labels(counts, 1, np.zeros((8, 8)))
-    assert not wished[:, 3:].any()
-    assert wished.sum(axis=1).tolist() == [1, 1, 1, 1]
-    assert not wished_labels(np.eye(8)[[5, 5]], 1, np.zeros((8, 8))).any()  # and with one label there is none to wish
-
-
-def test_nobody_takes_turns_with_links_for_half_of_the_labels() -> None:
-    assert wished_labels(np.eye(10), 4).sum(axis=1).tolist() == [4] * 10
-    assert not wished_labels(np.eye(10), 5).any()
-    assert not wished_labels(np.eye(2), 1).any()
-    apart = np.ones((10, 10))
-    assert wished_labels(np.eye(10), 5, apart).sum(axis=1).tolist() == [5] * 10  # what is alike still comes first
-    assert wished_labels(np.eye(10), 20, apart).sum(axis=1).tolist() == [9] * 10
+def test_no_pair_is_claimed_again_before_all_are() -> None:
+    own = np.repeat(np.arange(10), 4)  # 40 devices, 45 pairs
+    np.random.default_rng(3).shuffle(own)
+    pairs = [
+        frozenset((label, wish[0]))
+        for label, wish in zip(own, listed(claims(own, everything(own, 10), 1)), strict=True)
+    ]
+    assert len(set(pairs)) >= 38  # the last in the row may find all pairs of its own label taken
 
 
 def test_a_wish_is_fulfilled_by_what_may_be_sent() -> None:
@@ -104,10 +101,18 @@ def test_a_wish_is_fulfilled_by_what_may_be_sent() -> None:
     board = game.board_of(network, Terms.of(preset("best").reward))
     known = network.candidates >= 0
     found = wishes(board, known, 1)
+    own = network.counts.argmax(axis=1)
+    fulfilled = 0
     for receiver in range(6):
         for slot, transmitter in enumerate(network.candidates[receiver].tolist()):
-            right = transmitter == (receiver + 1) % 6 and bool(network.trust[receiver, slot, transmitter])
-            assert found[receiver, slot] == (1.0 if right else 0.0)
+            trusted = bool(network.trust[receiver, slot, own[transmitter]])
+            assert found[receiver, slot] in (0.0, 1.0)
+            assert found[receiver, slot] <= trusted
+        # One label each: whoever could receive anything wishes for exactly one of the others.
+        could = network.trust[receiver, np.arange(5), own[network.candidates[receiver]]].any()
+        assert found[receiver].sum() == (1.0 if could else 0.0)
+        fulfilled += int(could)
+    assert fulfilled > 3
     assert not wishes(board, np.zeros_like(known), 1).any()
 
 
@@ -129,22 +134,18 @@ def test_devices_with_several_labels_are_left_alone() -> None:
     assert (one.messages, one.message_bits) == (other.messages, other.message_bits)
 
 
-def test_ranks_are_counted_where_somebody_wishes() -> None:
+def test_what_wishes_cost() -> None:
     network = one_label_each(12, 6, 0)
     terms = Terms.of(preset("best").reward)
     board = game.board_of(network, terms)
-    without, with_ = (marginal.introduce(board, terms, 500, spread) for spread in (0.0, 0.05))
-    assert with_.messages[0] == without.messages[0]  # they travel along with what the tree carries anyhow
-    assert with_.counts[0] == without.counts[0] + 2 * 12 * 6
-
-
-def test_sketches_travel_along_the_tree() -> None:
-    network = one_label_each(12, 6, 0)
-    terms = Terms.of(preset("best").reward)
-    board = game.board_of(network, terms)
-    turns, alike = (marginal.introduce(board, terms, 500, 0.05, apart=apart) for apart in (None, np.ones((6, 6))))
-    assert alike.messages[0] == turns.messages[0]
-    assert alike.reals[0] == turns.reals[0] + 2 * 12 * 6 * VALUES
+    without, turns, alike = (
+        marginal.introduce(board, terms, 500, spread, 2, apart)
+        for spread, apart in ((0.0, None), (0.05, None), (0.05, np.ones((6, 6))))
+    )
+    assert turns.messages[0] == alike.messages[0] == without.messages[0] + 2 * 2 * 12  # the list, twice round
+    assert turns.counts[0] == alike.counts[0] == without.counts[0] + 2 * 2 * 12 * 15
+    assert turns.reals[0] == without.reals[0]
+    assert alike.reals[0] == without.reals[0] + 2 * 12 * 6 * VALUES  # travel with the counts
 
 
 def test_alike_labels_meet_in_a_network() -> None:

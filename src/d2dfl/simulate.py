@@ -17,7 +17,7 @@ from d2dfl.data import Dataset
 from d2dfl.data.allocate import allocate, largest
 from d2dfl.data.datasets import load
 from d2dfl.discovery.evaluate import evaluate, graph_of
-from d2dfl.discovery.wishes import owners
+from d2dfl.discovery.wishes import single_label
 from d2dfl.errors import UserError
 from d2dfl.exchange import Exchanged, exchange, held_counts
 from d2dfl.federation import Curves, Federated
@@ -103,7 +103,7 @@ def _with_sketches(
     network: Network, dataset: Dataset, parted: Parted, holdings: tuple[NDArray[np.int64], ...], seed: int
 ) -> Network:
     """Where devices hold a single label: how far apart labels lie, as the devices find out."""
-    if parted.clusters is not None or not any(len(alone) for alone in owners(network.counts)):
+    if parted.clusters is not None or (single_label(network.counts) < 0).all():
         return network
     apart = sketched_apart(dataset.train_inputs, parted.partition_of, holdings, parted.partitions, seed)
     return replace(network, apart=apart)

@@ -250,21 +250,22 @@ def introduce(
         reals, sums = partitions * (d + d * (d + 1) / 2.0), d * (d + 1.0) + 2.0 * d + 2.0
     else:
         expected_bonus(board, terms, known, bonus)
-    wish, ranks, sketches = np.zeros_like(bonus), 0.0, 0.0
+    wish, lists, sketches = np.zeros_like(bonus), 0.0, 0.0
     if spread > 0.0 and not terms.clustered:
         wish = (terms.own * spread * wishes(board, known, edges, apart)).astype(np.float32)
-        # How many devices hold only label l, up the tree, and how many of them came before, down; unless nobody does.
-        # With them go the sums from which everybody learns how far apart labels lie.
-        ranks = 2.0 * devices * partitions if wish.any() else 0.0
-        sketches = 0.0 if apart is None else ranks * VALUES
+        if wish.any():
+            # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before,
+            # the sums from which everybody learns how far apart labels lie go up and down with the counts.
+            lists = 2.0 * edges * devices
+            sketches = 0.0 if apart is None else 2.0 * devices * partitions * VALUES
     # Two more messages a device add up the population's counts and the temperature unit along a tree.
     return Mind(
         known=known,
         bonus=bonus,
         wish=wish,
         draws=np.zeros(devices, dtype=np.int64),
-        messages=np.array([introductions + 2.0 * devices]),
-        counts=np.array([(introductions + 2.0 * devices) * partitions + ranks]),
+        messages=np.array([introductions + 2.0 * devices + lists]),
+        counts=np.array([(introductions + 2.0 * devices) * partitions + lists * partitions * (partitions - 1) / 2.0]),
         reals=np.array([reals * introductions + 2.0 * sums * devices + sketches]),
         quiet=np.zeros(1, dtype=np.int64),
         quotes=np.zeros(1, dtype=np.int64),
