@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -278,11 +279,13 @@ def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
     tasks = _tasks(experiments, {"curve-regression": cells["curve-regression"][:4]})
     broken = Task("broken", {**tasks[0].payload, "cells": [{**tasks[0].payload["cells"][0], "method": "nothing"}]})
     seen: list[Progress] = []
-    outcome = run_on_gpu([*tasks, broken], tmp_path / "one", 2, seen.append)
+    asked = [broken, *(replace(task, cost=float(number)) for number, task in enumerate(tasks, 1))]  # the cheapest first
+    outcome = run_on_gpu(asked, tmp_path / "one", 2, seen.append)
     usual = run_grid(tasks, "d2dfl.reproduce.work:run_task", tmp_path / "two", workers=2)
     assert [failure.key for failure in outcome.failures] == ["broken/nothing"]
     assert "there is no method 'nothing'" in outcome.failures[0].reason
     assert seen[-1].done == len(tasks) + 1  # the one of which no cell is left, too
+    assert [progress.last_key for progress in seen] == [None, *(task.key for task in asked)]  # in the order asked for
     one, two = stored(tmp_path / "one"), stored(tmp_path / "two")
     assert one.keys() == two.keys()
     assert len(usual.results) == len(tasks)

@@ -30,9 +30,12 @@ from d2dfl.simulate import Prepared, Setting, learning
 def run_on_gpu(
     tasks: Sequence[Task], folder: Path, workers: int | None, on_progress: Callable[[Progress], None]
 ) -> Outcome:
-    """The grid of cells that train; those of a task at once, without the ones that could not be prepared."""
+    """The grid of cells that train; those of a task at once, without the ones that could not be prepared.
+
+    Tasks train one after the other in the order given, so that a run that is cut leaves whole experiments behind.
+    """
     began = time.monotonic()
-    trainer = Trainer(sorted(tasks, key=lambda task: -task.cost), Cells.open(folder), on_progress)
+    trainer = Trainer(tuple(tasks), Cells.open(folder), on_progress)
     trainer.tell(None)
     try:
         for task, answer in zip(trainer.tasks, _prepared_in_parallel(trainer.tasks, workers), strict=True):
