@@ -119,20 +119,20 @@ def test_dispca_weighs_by_variance_and_projectors_by_datapoints() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_permuting_devices_changes_nothing(method: str) -> None:
+def test_permuting_devices_changes_nothing(method: Method) -> None:
     parts = skewed(5)
-    one = common_subspace(parts, 4, method)  # type: ignore[arg-type]
-    other = common_subspace([parts[i] for i in (2, 0, 3, 1)], 4, method)  # type: ignore[arg-type]
+    one = common_subspace(parts, 4, method)
+    other = common_subspace([parts[i] for i in (2, 0, 3, 1)], 4, method)
     np.testing.assert_allclose(one.components, other.components, atol=1e-9)
-    again = common_subspace(parts, 4, method)  # type: ignore[arg-type]
+    again = common_subspace(parts, 4, method)
     assert (one.components == again.components).all()
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_crosses_the_wire(method: str) -> None:
+def test_what_crosses_the_wire(method: Method) -> None:
     parts = [part.reshape(-1, 3, 4) for part in (*skewed(1), np.empty((0, 12), np.float32))]
     components, features = 6, 12
-    found = common_subspace(parts, components, method)  # type: ignore[arg-type]
+    found = common_subspace(parts, components, method)
     told = [(m.sender, m.receiver, m.values) for m in found.messages]
     summary = {"scatter": lambda n: features * (features + 1) // 2}.get(method, lambda n: min(n, components) * features)
     devices = [0, 1, 2, 3]  # the fifth has nothing to say
@@ -165,7 +165,7 @@ def test_the_message_is_the_scaled_components() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_noise_is_put_on_what_leaves_the_device(method: str) -> None:
+def test_noise_is_put_on_what_leaves_the_device(method: Method) -> None:
     parts = skewed(4)
     shapes: list[tuple[int, tuple[int, ...]]] = []
 
@@ -177,7 +177,7 @@ def test_noise_is_put_on_what_leaves_the_device(method: str) -> None:
         spike[0, 3] = spike[3, 3] = 1e6 * (device + 1)  # not symmetric, as independent draws would be
         return array + spike
 
-    found = common_subspace(parts, 2, method, noise=shift)  # type: ignore[arg-type]
+    found = common_subspace(parts, 2, method, noise=shift)
     assert shapes == [*((d, (12,)) for d in range(4)), *((d, (12, 12)) for d in range(4))]
     total = sum(len(part) for part in parts)
     np.testing.assert_allclose(found.mean, np.concatenate(parts).astype(float).mean(axis=0) + 7.0 * 4 / total)
@@ -194,15 +194,15 @@ def test_no_noise_from_scatter_matrices_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_data_with_too_few_directions(method: str) -> None:
+def test_data_with_too_few_directions(method: Method) -> None:
     equal = [np.full((5, 4), 0.1, np.float32), np.full((3, 4), 0.1, np.float32)]
-    found = common_subspace(equal, 3, method)  # type: ignore[arg-type]
+    found = common_subspace(equal, 3, method)
     check_orthonormal(found)
     np.testing.assert_allclose(found.components, np.eye(4)[:3])
     assert np.abs(found.project(equal[0])).max() < 1e-8
     assert captured(found.components, equal[0], equal[0][0].astype(np.float64)) == 1.0
     line = [np.outer([1.0, 2, 4], [3, 0, 4]).astype(np.float32), np.outer([5.0, 9], [3, 0, 4]).astype(np.float32)]
-    found = common_subspace(line, 2, method)  # type: ignore[arg-type]
+    found = common_subspace(line, 2, method)
     np.testing.assert_allclose(found.components, [[0.6, 0, 0.8], [0, 1, 0]], atol=1e-9)
     check_orthonormal(found)
 
@@ -230,7 +230,7 @@ def test_too_many_components(components: int, sizes: tuple[int, ...], says: str)
 def test_bad_input() -> None:
     parts = skewed(0)
     with pytest.raises(UserError, match="partition.pca cannot be 'magic': give one of dispca, projectors, scatter"):
-        common_subspace(parts, 2, "magic")  # type: ignore[arg-type]
+        common_subspace(parts, 2, "magic")  # type: ignore[arg-type]  # wrong on purpose
     parts[2][3, 4] = np.nan
     with pytest.raises(UserError, match="device 2 holds an input that is not a finite number"):
         common_subspace(parts, 2)

@@ -4,6 +4,8 @@ A change of one link touches the transmitter, its other requesters whose share c
 rewards are recomputed; everything else stands. `set_link` returns by how much the objective changed, summed over the
 devices, which is the *marginal contribution* that our learner works with (R6). The reference optimum and the greedy
 baseline play the same game. Everything agrees with `messages.exchange` and `reward.objective`, which tests check.
+
+The file is long because it is one thing: kernels that read and write the same two records, which stand at its top.
 """
 
 from typing import Any, NamedTuple
