@@ -9,7 +9,7 @@ only, - not reproduced, ? too few seeds (the rule is in src/d2dfl/reproduce/verd
 import argparse
 from pathlib import Path
 
-from d2dfl.findings import Findings, Verdict
+from d2dfl.findings import Findings, Verdict, span
 from d2dfl.reproduce.catalogue import experiment_names
 
 SYSTEMS = ("paper's learner", "ours, as many links", "ours, 5 links (default)")
@@ -38,7 +38,8 @@ def lines(found: Findings, everything: bool) -> list[str]:
         others = [item for system, item in own.items() if system not in SYSTEMS]
         if others:
             cells[0] = cell(others[0])
-        title = f"`{found.name}` {found.figure}, {found.scale}"
+        seeds = [item.seeds for item in own.values()]
+        title = f"`{found.name}` {found.figure}, {found.scale}, {span(seeds)}"
         rows.append(f"| {title} | {text} | {next(iter(own.values())).paper} | {' | '.join(cells)} |")
     return rows
 
@@ -52,7 +53,7 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--all", action="store_true", help="every quantity, not only the first of each experiment")
     given = parser.parse_args()
-    print("| row, scale | quantity | the paper | its learner | ours, as many links | ours, 5 links |")
+    print("| row, scale, seeds | quantity | the paper | its learner | ours, as many links | ours, 5 links |")
     print("|---|---|---|---:|---:|---:|")
     for name in experiment_names():
         found = largest(given.folders, name)

@@ -28,6 +28,7 @@ from d2dfl.reproduce.verdicts import (
     NO_CLAIM,
     NOT,
     REPRODUCED,
+    Expected,
     Quantity,
     as_text,
     expected,
@@ -87,6 +88,12 @@ def test_ratios_are_judged_in_logarithms() -> None:
     assert as_text(ratio, [0.5, 2.0]).startswith("1.00 [")  # twice and half are no effect
     assert judge(ratio, [0.5, 2.0, 1.3]) == NOT
     assert judge(ratio, [1.9, 2.0, 2.1]) == REPRODUCED
+
+
+def test_a_verdict_says_over_how_many_seeds_it_is() -> None:
+    claims = Expected("", "", "", {"gain": Quantity("gain", "more")}, {}, {})
+    shown = Shown(quantities={"gain": {"marginal": np.array([0.1, np.nan, 0.2, 0.3])}})
+    assert [(item.verdict, item.seeds) for item in verdicts(claims, shown)] == [(NOT, 3)]
 
 
 def test_every_row_has_a_script_and_claims() -> None:

@@ -156,11 +156,12 @@ def _cell(item: Verdict | None) -> str:
 def overview(findings: Sequence[Findings]) -> str:
     """All verdicts as one Markdown table."""
     lines = [
-        "| experiment | of the paper | quantity | of | paper | ours [95 %] | verdict |",
-        "|---|---|---|---|---|---:|---|",
+        "| experiment | of the paper | quantity | of | paper | ours [95 %] | seeds | verdict |",
+        "|---|---|---|---|---|---:|---:|---|",
     ]
     lines += [
-        f"| {found.name} | {found.figure} | {item.quantity} | {item.system} | {item.paper} | {item.ours} | {item.verdict} |"
+        f"| {found.name} | {found.figure} | {item.quantity} | {item.system} | {item.paper} | {item.ours} | {item.seeds} "
+        f"| {item.verdict} |"
         for found in findings
         for item in found.verdicts
     ]

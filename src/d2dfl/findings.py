@@ -43,6 +43,7 @@ class Verdict:
     paper: str  # as the paper says it
     ours: str  # mean and confidence interval over seeds
     verdict: str  # reproduced, direction only, not reproduced
+    seeds: int = 0  # that the interval is over; 0: not told
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from d2dfl.findings import Findings, Verdict
+from d2dfl.findings import Findings, Verdict, counted
 from d2dfl.page_html import Html, join, tag
 
 # What a verdict says by more than its colour.
@@ -97,7 +97,9 @@ def _row(row: Row, systems: Sequence[str], named: bool) -> Html:
 
 
 def _result(item: Verdict) -> Html:
-    parts = (tag("span", item.system, class_="system"), tag("span", item.ours, class_="ours"), _pill(item.verdict))
+    over = {"title": f"over {counted(item.seeds, 'seed')}"} if item.seeds else {}
+    ours = tag("span", item.ours, class_="ours", **over)
+    parts = (tag("span", item.system, class_="system"), ours, _pill(item.verdict))
     return tag("div", *parts, class_="result", data_kind=_kind(item.verdict), data_system=item.system)
 
 

@@ -114,10 +114,8 @@ def verdicts(claims: Expected, shown: Shown) -> tuple[Verdict, ...]:
         for system, values in systems.items():
             if len(known(values)):
                 text = f"{quantity.text} ({where})" if where else quantity.text
-                numbers = as_text(quantity, values)
-                found.append(
-                    Verdict(text, TITLES.get(system, system), quantity.paper, numbers, judge(quantity, values))
-                )
+                numbers, verdict, seeds = as_text(quantity, values), judge(quantity, values), len(known(values))
+                found.append(Verdict(text, TITLES.get(system, system), quantity.paper, numbers, verdict, seeds))
     return tuple(found)
 
 
