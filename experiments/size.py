@@ -46,19 +46,23 @@ def show(results: Results) -> Shown:
         own = [point for point in results.points if point.name.startswith(title)]
         hardest = min(known(results.final(point, "none")).mean() for point in own)
         for share in TARGETS:
-            joules = partial(effort, target=share * hardest, radio="first-order")
-            what = f"Joules until accuracy {share * hardest:.3f}, {title}"
-            charts.append(Chart(what, "devices", "joules, first-order radio", sweep_lines(results, own, joules)))
-            tables.append(sweep_table(results, what, joules, 0, own))
-        tables.append(sweep_table(results, f"Of which before training (D2D), {title}", before_training, 1, own))
+            spent = partial(kilojoules, target=share * hardest)
+            what = f"Kilojoules until accuracy {share * hardest:.3f}, {title}"
+            charts.append(Chart(what, "devices", "kJ, first-order radio", sweep_lines(results, own, spent)))
+            tables.append(sweep_table(results, what, spent, 0, own))
+        tables.append(sweep_table(results, f"Of which before training (D2D), {title}", before_training, 2, own))
         quantities[f"exponent @ {title}"] = {
-            system.name: growth([results.each(point, system.name, joules) for point in own], own) for system in SYSTEMS
+            system.name: growth([results.each(point, system.name, spent) for point in own], own) for system in SYSTEMS
         }
     return Shown(quantities, tuple(tables), tuple(charts))
 
 
+def kilojoules(cell: dict, target: float) -> float:
+    return effort(cell, target, "first-order") / 1000
+
+
 def before_training(cell: dict) -> float:
-    return sum(cell["purposes"]["first-order"][name] for name in ("partition", "discovery", "datapoints"))
+    return sum(cell["purposes"]["first-order"][name] for name in ("partition", "discovery", "datapoints")) / 1000
 
 
 def growth(joules: list[Array], own: list[Point]) -> Array:

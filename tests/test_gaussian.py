@@ -143,7 +143,7 @@ def test_clusters_after_by_hand() -> None:
 
 
 def test_points_stand_for_a_standard_normal() -> None:
-    for components in (1, 2, 8):
+    for components in (1, 2, 8, 16, 25, 32, 33, 64):  # the paper sweeps up to 32
         points = standard_points(components)
         assert points.mean(axis=0) == pytest.approx(np.zeros(components), abs=1e-12)
         assert points.T @ points / len(points) == pytest.approx(np.eye(components), abs=1e-6)

@@ -101,10 +101,15 @@ def _print_list() -> None:
     from d2dfl.reproduce.run import claims_of
 
     table = Table("experiment", "of the paper", *SCALES, "the paper's claim", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in experiment_names():
+    names = experiment_names()
+    for name in names:
         claims, experiment = claims_of(name), load_experiment(name)
         costs = [_cost(len(experiment.cells(scale)), claims.cost.get(scale)) for scale in SCALES]
-        table.add_row(name, claims.figure, *costs, claims.claim)
+        table.add_row(name, claims.figure, *costs, claims.claim, end_section=name == names[-1])
+    known = {scale: [claims_of(name).cost.get(scale) for name in names] for scale in SCALES}
+    sums = {scale: sum(cost for cost in costs if cost is not None) for scale, costs in known.items()}
+    signs = {scale: "over " if None in costs else "" for scale, costs in known.items()}
+    table.add_row("all", "", *(signs[scale] + _span(sums[scale]) for scale in SCALES), "")
     shown = Console() if sys.stdout.isatty() else Console(width=150)
     shown.print(table)
     shown.print(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from d2dfl.network import Network
 
-POINTS = 64  # stand for the datapoints of a remote cluster; a power of 2
+POINTS = 64  # at least so many stand for the datapoints of a remote cluster; a power of 2
 RATIO, LITERAL, MEAN, MEDIAN = range(4)
 KINDS = ("ratio", "literal", "mean", "median")
 NOTHING = 1e-9  # less of a datapoint is none
@@ -60,10 +60,13 @@ def components_of(moments: int) -> int:
 
 
 def standard_points(components: int) -> Array:
-    """POINTS points [point, d] with mean 0 and covariance 1, spread like a standard normal; the same everywhere."""
+    """Points [point, d] with mean 0 and covariance 1, spread like a standard normal; the same everywhere.
+
+    POINTS of them, or four times d where that is more: fewer than two for each direction have no full covariance.
+    """
     from scipy.stats import norm, qmc  # takes a third of a second to load, and only data clusters need it
 
-    half = POINTS // 2
+    half = max(POINTS, 1 << (4 * components - 1).bit_length()) // 2
     points = norm.ppf(qmc.Sobol(components, scramble=False).random(half) * (1 - 1 / half) + 0.5 / half)
     points = np.concatenate([points, -points])
     inverse_root = np.linalg.cholesky(np.linalg.pinv(points.T @ points / len(points)) + 1e-12 * np.eye(components))

@@ -238,7 +238,9 @@ def _cost(cell: Cell) -> float:
     """Datapoints that its training sees: the longest start first, and the estimate of the time left weighs by it."""
     settings = cell.config.federation
     heavy = 20.0 if settings.model.startswith("alexnet") else 5.0 if settings.model in ("cnn", "encoder-conv") else 1.0
-    return heavy * settings.rounds * settings.interval * settings.batch * cell.config.network.devices
+    full = cell.config.data.samples or cell.config.network.samples_per_device
+    a_round = full if settings.scheme == "fedsgd" else settings.interval * settings.batch
+    return heavy * settings.rounds * a_round * cell.config.network.devices
 
 
 def _shown(

@@ -1,0 +1,60 @@
+"""What each experiment costs at a scale, without running it: seconds of one core, for `cost` in experiments/expected.toml.
+
+    python benchmarks/costs.py --scale small                  (every experiment: an hour of one core)
+    python benchmarks/costs.py --scale small size skew
+
+Training takes the same time whatever graph came before it. So of an experiment that trains one cell of each point is
+measured, and counts for all cells of that point; of the others every cell of the first seed counts for all seeds.
+"""
+
+import argparse
+import time
+from collections import Counter
+
+import torch
+
+from d2dfl.reproduce.catalogue import experiment_names, load_experiment
+from d2dfl.reproduce.experiment import SCALES, Cell, Experiment
+from d2dfl.reproduce.work import train
+
+TRAINED = "marginal"  # the contender that is measured, where there is one
+
+
+def chosen(experiment: Experiment, cells: list[Cell]) -> dict[Cell, int]:
+    """Cells to measure, and for how many cells each counts."""
+    if experiment.measure is not None:
+        seeds = len({cell.seed for cell in cells})
+        return {cell: seeds for cell in cells if cell.seed == 0}
+    found = {}
+    for point, number in Counter(cell.point for cell in cells).items():
+        own = [cell for cell in cells if cell.point == point and cell.seed == 0]
+        found[next((cell for cell in own if cell.contender == TRAINED), own[0])] = number
+    return found
+
+
+def seconds(experiment: Experiment, cell: Cell) -> float:
+    began = time.perf_counter()
+    (experiment.measure or train)([cell])
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="experiments; all, if none is named")
+    parser.add_argument("--scale", choices=SCALES, default="small")
+    given = parser.parse_args()
+    unknown = set(given.names) - set(experiment_names())
+    if unknown:
+        parser.error(f"there is no experiment {', '.join(sorted(unknown))}; d2dfl reproduce list names all")
+    torch.set_num_threads(1)
+    for name in given.names or experiment_names():
+        experiment = load_experiment(name)
+        for cell in chosen(experiment, experiment.cells("tiny")):
+            seconds(experiment, cell)  # what is compiled on first use is not counted
+        cells = experiment.cells(given.scale)
+        total = sum(number * seconds(experiment, cell) for cell, number in chosen(experiment, cells).items())
+        print(f"{name}: {given.scale} = {total:.0f}  # {len(cells)} cells", flush=True)
+
+
+if __name__ == "__main__":
+    main()
