@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from d2dfl.cli_reproduce import Lines
 from d2dfl.discovery.diversity import METRICS
 from d2dfl.errors import UserError
 from d2dfl.findings import Findings
@@ -94,6 +95,19 @@ def test_a_verdict_says_over_how_many_seeds_it_is() -> None:
     claims = Expected("", "", "", {"gain": Quantity("gain", "more")}, {}, {})
     shown = Shown(quantities={"gain": {"marginal": np.array([0.1, np.nan, 0.2, 0.3])}})
     assert [(item.verdict, item.seeds) for item in verdicts(claims, shown)] == [(NOT, 3)]
+
+
+def test_a_log_gets_a_line_a_minute_and_failures_at_once() -> None:
+    now, lines = [0.0], []
+    tell = Lines(lines.append, lambda: now[0])
+    for second, failed in ((0, 0), (30, 0), (61, 0), (70, 1), (80, 1), (131, 1)):
+        now[0] = float(second)
+        tell(Progress(second, 200, failed, None if second < 60 else 125.0, f"cell {second}"))
+    assert lines == [
+        "61 of 200, about 2 min left; cell 61",
+        "70 of 200, 1 failed, about 2 min left; cell 70",
+        "131 of 200, 1 failed, about 2 min left; cell 131",
+    ]
 
 
 def test_every_row_has_a_script_and_claims() -> None:

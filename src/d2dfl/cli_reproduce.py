@@ -1,7 +1,8 @@
 """`d2dfl reproduce`: the paper's figures and tables, with its numbers beside ours."""
 
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -182,24 +183,42 @@ def as_json(findings: tuple[Findings, ...]) -> str:
 
 
 @contextmanager
-def _bar() -> Iterator["_Tell"]:
+def _bar() -> Iterator[Callable[[Share], None]]:
+    """A bar on a terminal; elsewhere, as in the log of a night, a line a minute."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield _Tell(progress)
+    if not console.is_terminal:
+        yield Lines(lambda line: console.print(line, highlight=False, markup=False))
+        return
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("cells", total=None, left="")
+        yield lambda share: progress.update(
+            task,
+            description=(share.last_key or "cells")[:60],
+            completed=share.done,
+            total=share.total,
+            left=_left(share),
+        )
 
 
-class _Tell:
-    """Shows how far a grid is, with an honest estimate of the time left."""
+class Lines:
+    """How far a grid is, as lines: at most one a minute, but a failure at once."""
 
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self.task = progress.add_task("cells", total=None, left="")
+    EVERY_S = 60.0
+
+    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.write, self.clock = write, clock
+        self.last, self.failed = clock(), 0
 
     def __call__(self, share: Share) -> None:
-        failed = f", {share.failed} failed" if share.failed else ""
-        left = "" if share.remaining_s is None else f"about {_span(share.remaining_s)} left{failed}"
-        what = (share.last_key or "cells")[:60]
-        self.progress.update(self.task, description=what, completed=share.done, total=share.total, left=left)
+        if share.failed > self.failed or self.clock() - self.last >= self.EVERY_S:
+            self.last, self.failed = self.clock(), share.failed
+            self.write(f"{share.done} of {share.total}, {_left(share)}; {share.last_key}")
+
+
+def _left(share: Share) -> str:
+    """What failed, and an honest estimate of the time left."""
+    left = "no estimate yet" if share.remaining_s is None else f"about {_span(share.remaining_s)} left"
+    return f"{share.failed} failed, {left}" if share.failed else left
 
 
 def _span(seconds: float) -> str:
