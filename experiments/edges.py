@@ -5,6 +5,7 @@ Labels serve to measure only. Nobody trains.
 
 import numpy as np
 
+from d2dfl.findings import counted
 from d2dfl.reproduce import (
     BASELINES,
     CONTROL,
@@ -28,7 +29,8 @@ CONTENDERS = (PAPERS, OURS, *BASELINES, CONTROL)
 def points(scale: str) -> list[Point]:
     settings = task("fmnist", scale, devices=10, paradigm="unsupervised")
     return [
-        Point(f"{n} links", {**settings, "discovery.edges": n}, "unsupervised", CONTENDERS, n) for n in LINKS[scale]
+        Point(counted(n, "link"), {**settings, "discovery.edges": n}, "unsupervised", CONTENDERS, n)
+        for n in LINKS[scale]
     ]
 
 

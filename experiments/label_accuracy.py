@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.stats import spearmanr
 
+from d2dfl.findings import counted
 from d2dfl.reproduce import OURS, PAPERS, Experiment, Point, Results, Shown, sweep_chart, sweep_table, task
 
 NEIGHBOURS = {"tiny": (1, 20), "small": (1, 3, 7, 20, 60), "paper": (1, 3, 7, 20, 60)}
@@ -11,7 +12,7 @@ SYSTEMS = (PAPERS, OURS)
 
 def points(scale: str) -> list[Point]:
     return [
-        Point(f"{n} neighbours", {**task("svhn", scale), "partition.neighbours": n}, "semi", SYSTEMS, n)
+        Point(counted(n, "neighbour"), {**task("svhn", scale), "partition.neighbours": n}, "semi", SYSTEMS, n)
         for n in NEIGHBOURS[scale]
     ]
 

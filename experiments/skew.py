@@ -1,6 +1,6 @@
 """Fig. 7d and 15: accuracy with 1 to 5 labels a device, SVHN and CIFAR-10, supervised, 10 devices."""
 
-from d2dfl.findings import Chart
+from d2dfl.findings import Chart, counted
 from d2dfl.reproduce import SYSTEMS, Array, Experiment, Point, Results, Shown, sweep_lines, sweep_table, task
 
 LABELS = {"tiny": (1, 5), "small": (1, 2, 3, 4, 5), "paper": (1, 2, 3, 4, 5)}
@@ -12,7 +12,9 @@ def points(scale: str) -> list[Point]:
     calm = {"federation.learning_rate": 0.003} if scale == "paper" else {}
     return [
         Point(
-            f"{title}, {n} labels", {**task(data, scale, devices=10), **calm, "data.allocation": f"labels:{n}"}, value=n
+            f"{title}, {counted(n, 'label')}",
+            {**task(data, scale, devices=10), **calm, "data.allocation": f"labels:{n}"},
+            value=n,
         )
         for title, data in DATA.items()
         for n in LABELS[scale]

@@ -247,7 +247,10 @@ def keys(stage: Stage, most: float) -> list[tuple[str, list[Any]]]:
     groups: list[tuple[str, list[Any]]] = [("Labels at threshold", nodes), ("Labels trusted on link", links)]
     if most > 0:
         amounts = sorted({round_down(most / part) for part in (1, 2, 5)})
-        widths = [(link_width(stage, amount / most), f"{amount:,.9g} datapoints") for amount in amounts]
+        widths = [
+            (link_width(stage, amount / most), f"{amount:,.9g} datapoint{'' if amount == 1 else 's'}")
+            for amount in amounts
+        ]
         groups.append(("Link width", [Line2D([], [], color=MUTED, lw=w, label=t) for w, t in widths]))
     cluster = Patch(facecolor=TINTS[0] + "29", edgecolor=TINTS[0] + "99", lw=0.7, label="reliable cluster")
     return [*groups, ("Map", [cluster])]
