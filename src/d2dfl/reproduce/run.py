@@ -299,8 +299,9 @@ def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:
     if experiment.measure is not exchange_only:
         models = " and ".join(dict.fromkeys(cell.config.federation.model for cell in cells))
         rounds = span(cell.config.federation.rounds for cell in cells)
-        steps = span(_steps(cell.config) for cell in cells)
-        parts += [models, f"{rounds} rounds of {steps} minibatches"]
+        full = all(cell.config.federation.scheme == "fedsgd" for cell in cells)
+        steps = "one full gradient" if full else f"{span(_steps(cell.config) for cell in cells)} minibatches"
+        parts += [models, f"{rounds} rounds of {steps}"]
     return f"{sets}; {', '.join(parts)}; {counted(seeds, 'seed')}"
 
 
