@@ -16,8 +16,8 @@ def section(entry: Entry, place: str, colours: Colours, names: Colours) -> Html:
     parts = [
         _heading(found, place),
         verdict_table(found, place),
-        _group("tables", [_table(table, names) for table in found.tables]),
         _group("grid", [chart_widget(chart, colours) for chart in found.charts]),
+        _group("tables", [_table(table, names) for table in found.tables]),
         _group("grid", [bars_widget(bars, names) for bars in found.bars]),
         *(map_widget(item, colours) for item in found.maps),
         _pictures(entry),
