@@ -84,4 +84,5 @@ EXPERIMENT = Experiment(
     each(measure),
     SEEDS,
     setting=f"{DEVICES} devices, {CLASSES} Gaussian classes in {COMPONENTS} dimensions, {CLUSTERS} clusters a device",
+    trains=False,
 )

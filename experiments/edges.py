@@ -54,4 +54,4 @@ def show(results: Results) -> Shown:
     return Shown(quantities, (table,), (chart,))
 
 
-EXPERIMENT = Experiment("edges", points, show, exchange_only, SEEDS)
+EXPERIMENT = Experiment("edges", points, show, exchange_only, SEEDS, trains=False)

@@ -51,4 +51,5 @@ EXPERIMENT = Experiment(
     each(measure),
     random=False,
     setting="3 devices with 5 labels, thresholds of 10, no losses",
+    trains=False,
 )

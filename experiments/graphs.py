@@ -80,4 +80,4 @@ def _maps(results: Results, point: Point) -> tuple[Map, ...]:
     return (read_record(Map, {**drawn[0], "layers": [item["layers"][0] for item in drawn]}),) if drawn else ()
 
 
-EXPERIMENT = Experiment("graphs", points, show, each(measure), SEEDS)
+EXPERIMENT = Experiment("graphs", points, show, each(measure), SEEDS, trains=False)

@@ -52,4 +52,4 @@ def show(results: Results) -> Shown:
     return Shown(quantities, (table,), (chart,))
 
 
-EXPERIMENT = Experiment("propagation", points, show, exchange_only, SEEDS)
+EXPERIMENT = Experiment("propagation", points, show, exchange_only, SEEDS, trains=False)

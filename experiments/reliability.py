@@ -67,4 +67,4 @@ def highest(rows: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(best), best, np.nan)
 
 
-EXPERIMENT = Experiment("reliability", points, show, exchange_only, SEEDS)
+EXPERIMENT = Experiment("reliability", points, show, exchange_only, SEEDS, trains=False)

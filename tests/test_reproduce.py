@@ -97,6 +97,17 @@ def test_a_verdict_says_over_how_many_seeds_it_is() -> None:
     assert [(item.verdict, item.seeds) for item in verdicts(claims, shown)] == [(NOT, 3)]
 
 
+def test_the_estimate_weighs_cells_by_what_they_handle() -> None:
+    costs = {}
+    for name in ("example", "graphs", "curve-supervised", "fedprox", "fedsgd"):
+        experiment = load_experiment(name)
+        tasks = _tasks({name: experiment}, {name: experiment.cells("paper")})
+        costs[name] = sum(task.cost for task in tasks) / sum(len(task.payload["cells"]) for task in tasks)
+    assert costs["example"] <= costs["graphs"] < costs["fedprox"] / 10  # nobody trains
+    assert costs["fedprox"] < costs["fedsgd"] < 50 * costs["fedprox"]  # 200 times 6,000 datapoints, not 40 times 640
+    assert costs["fedsgd"] > 40 * costs["fedprox"]
+
+
 def test_a_log_gets_a_line_a_minute_and_failures_at_once() -> None:
     now, lines = [0.0], []
     tell = Lines(lines.append, lambda: now[0])

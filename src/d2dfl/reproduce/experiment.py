@@ -98,6 +98,7 @@ class Experiment:
     drawn: "Callable[[Results, Path], None] | None" = None  # writes pictures of its own into a folder
     setting: str = ""  # a sentence about the data, where no dataset is loaded
     random: bool = True  # False: one seed says all
+    trains: bool = True  # False: its cells end before training
 
     def cells(self, scale: str, seeds: int | None = None) -> list[Cell]:
         """All measurements, in a fixed order."""

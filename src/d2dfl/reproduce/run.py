@@ -31,7 +31,6 @@ from d2dfl.reproduce.experiment import GCN, SCALES, Cell, Experiment
 from d2dfl.reproduce.gpu import run_on_gpu
 from d2dfl.reproduce.results import Results
 from d2dfl.reproduce.verdicts import Expected, expected, verdicts
-from d2dfl.reproduce.work import exchange_only
 
 WORK = "d2dfl.reproduce.work:run_task"
 ON_GPU = 2  # workers, where an experiment trains in a way of its own
@@ -211,7 +210,8 @@ def _task(experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Ce
     if len(members) > 1:
         # After a resume fewer may be missing: they must not take the place of the file that has the others.
         who = f"{len(members)} contenders {hashlib.sha256(''.join(_keys(payload)).encode()).hexdigest()[:8]}"
-    return Task(f"{name}/{first.point}/{who}/seed {first.seed}", payload, sum(_cost(cell) for _, cell in members))
+    cost = sum(_cost(experiments[name], cell) for name, cell in members)
+    return Task(f"{name}/{first.point}/{who}/seed {first.seed}", payload, cost)
 
 
 def _measured_by(experiment: Experiment, name: str) -> str:
@@ -234,13 +234,15 @@ def _key(experiment: Experiment, name: str, cell: Cell) -> str:
     return json.dumps([_measured_by(experiment, name), _plain(experiment, cell)], sort_keys=True)
 
 
-def _cost(cell: Cell) -> float:
-    """Datapoints that its training sees: the longest start first, and the estimate of the time left weighs by it."""
-    settings = cell.config.federation
+def _cost(experiment: Experiment, cell: Cell) -> float:
+    """Datapoints that it handles: the longest start first, and the estimate of the time left weighs by it."""
+    settings, devices = cell.config.federation, cell.config.network.devices
+    held = cell.config.data.samples or cell.config.network.samples_per_device
+    if not experiment.trains:
+        return float(held * devices)
     heavy = 20.0 if settings.model.startswith("alexnet") else 5.0 if settings.model in ("cnn", "encoder-conv") else 1.0
-    full = cell.config.data.samples or cell.config.network.samples_per_device
-    a_round = full if settings.scheme == "fedsgd" else settings.interval * settings.batch
-    return heavy * settings.rounds * a_round * cell.config.network.devices
+    a_round = held if settings.scheme == "fedsgd" else settings.interval * settings.batch
+    return devices * (held + heavy * settings.rounds * a_round)
 
 
 def _shown(
@@ -296,7 +298,7 @@ def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:
         f"{span(cell.config.network.devices for cell in cells)} devices",
         f"{span(cell.config.data.samples for cell in cells)} datapoints each",
     ]
-    if experiment.measure is not exchange_only:
+    if experiment.trains:
         models = " and ".join(dict.fromkeys(cell.config.federation.model for cell in cells))
         rounds = span(cell.config.federation.rounds for cell in cells)
         full = all(cell.config.federation.scheme == "fedsgd" for cell in cells)
