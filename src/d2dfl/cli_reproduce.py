@@ -114,7 +114,7 @@ def _print_list() -> None:
     shown = Console() if sys.stdout.isatty() else Console(width=150)
     shown.print(table)
     shown.print(
-        "cells (methods × points × seeds), and the time of one core where we measured it (paper scale: of an H200)"
+        "cells (methods × points × seeds), and the time of one core where we measured it (paper scale: mostly of an H200)"
     )
 
 
