@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from d2dfl import Network
-from d2dfl.disk import write_whole
 from d2dfl.findings import Picture, Table
 from d2dfl.reproduce import OURS, SYSTEMS, Experiment, Point, Results, Shown, task, text
+from d2dfl.storage import write_whole
 
 RULES = {"random": "random:0.5", "block": "block", "rows": "rows:0.5", "columns": "columns:0.5"}
 DATA = {"CIFAR-10": "cifar10", "SVHN": "svhn"}

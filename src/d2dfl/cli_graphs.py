@@ -41,11 +41,11 @@ from d2dfl.cli_output import (
     save_all,
 )
 from d2dfl.config import Config
-from d2dfl.disk import write_whole
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.methods import METHODS, Discovery, discover, method_named, warm_up
 from d2dfl.network import Network
 from d2dfl.network.files import load_network, save_network
+from d2dfl.storage import write_whole
 
 REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks for the best known objective
 

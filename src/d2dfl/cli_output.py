@@ -10,10 +10,10 @@ from rich.table import Table
 
 from d2dfl import summary
 from d2dfl.discovery.evaluate import share_of
-from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.methods import METHODS, Discovery
 from d2dfl.network.files import save_network
+from d2dfl.storage import write_whole
 
 console = Console(stderr=True)
 if not console.is_terminal:

@@ -15,10 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from d2dfl.cli_output import console
-from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.findings import Findings, Verdict
 from d2dfl.grid import Progress as Share
+from d2dfl.storage import write_whole
 
 OUT = Path("runs/reproduce")
 COLOURS = {"reproduced": "green", "direction only": "yellow", "not reproduced": "red"}

@@ -22,7 +22,6 @@ from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from d2dfl.discovery.evaluate import Evaluation
-from d2dfl.disk import write_whole
 from d2dfl.draw_scene import (
     Array,
     Links,
@@ -38,6 +37,7 @@ from d2dfl.draw_scene import (
 from d2dfl.errors import UserError
 from d2dfl.graph import Graph
 from d2dfl.network import Network
+from d2dfl.storage import write_whole
 
 Method = tuple[str, Graph, Evaluation]
 

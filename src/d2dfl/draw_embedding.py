@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.partition.threads import one_thread
 from d2dfl.rng import stream
+from d2dfl.storage import write_whole
 
 # Ten colours after Okabe and Ito, set apart in lightness too; from the eleventh class on the marks change instead.
 COLOURS = (

@@ -17,13 +17,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from d2dfl.disk import write_whole
 from d2dfl.draw import INK, MUTED, keys, panel, round_down
 from d2dfl.draw_scene import Stage
 from d2dfl.errors import UserError
 from d2dfl.findings import Bars, Chart, Findings, Layer, Map
 from d2dfl.page_look import COLOURS, GREY, PARTS, Colours, dash_of, logarithmic, palettes, slugs
 from d2dfl.page_scene import cluster_names, layer_links, map_stage, most_sent
+from d2dfl.storage import write_whole
 
 FORMATS = ("pdf", "svg", "png")
 WIDTH = 3.5  # inches

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
-from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
+from d2dfl.storage import write_whole
 
 FORMAT = 1
 FILE = "findings.json"

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from d2dfl.disk import write_whole
 from d2dfl.engines import Crew, PoolDiedError, Reply, engine_named, function_named, json_text
 from d2dfl.errors import UserError
+from d2dfl.storage import write_whole
 
 FORMAT = 1
 DEATHS = 2  # of the pool while a task ran alone; once may have been somebody else's hunger for memory

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from d2dfl.disk import write_whole
 from d2dfl.errors import MissingExtraError, UserError
+from d2dfl.storage import write_whole
 
 HEADER = ["run", "step", "name", "value"]
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from d2dfl.disk import write_whole
 from d2dfl.page_data import Entry, load_entries
 from d2dfl.page_html import Html, join, tag
 from d2dfl.page_look import palettes, slugs, titles
 from d2dfl.page_section import section
 from d2dfl.page_verdicts import overview
+from d2dfl.storage import write_whole
 
 STYLES = ("base.css", "parts.css", "widgets.css")
 SCRIPTS = ("common.js", "chart.js", "bars.js", "map.js", "inspector.js", "page.js")

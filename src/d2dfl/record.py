@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.config import Config
-from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.federation import State
+from d2dfl.storage import write_whole
 
 FORMAT = 1
 PACKAGES = ("d2dfl", "numpy", "scipy", "numba", "torch", "scikit-learn")

@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from d2dfl.compare import Comparison, Row
-from d2dfl.disk import write_whole
 from d2dfl.findings import Bars, Chart, Findings, Line, Map, Picture, Table, counted, span
 from d2dfl.maps import layer_of, map_of
 from d2dfl.methods import METHODS
 from d2dfl.network.energy import PURPOSES
 from d2dfl.page_look import COLOURS, GREY
 from d2dfl.simulate import IID
+from d2dfl.storage import write_whole
 
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 

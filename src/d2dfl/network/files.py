@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import ChannelConfig
-from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.network.checks import CLUSTERED, KNOWN, REQUIRED
 from d2dfl.network.clusters import dense
 from d2dfl.network.network import Network
+from d2dfl.storage import write_whole
 
 DENSE_LIMIT = 1000  # beyond, files hold the slot layout: an N x N table would be mostly empty
 

@@ -20,7 +20,6 @@ import torch
 
 from d2dfl.config import Config
 from d2dfl.data import datasets
-from d2dfl.disk import write_whole
 from d2dfl.errors import UserError
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.findings import FILE, Findings, counted, span
@@ -31,6 +30,7 @@ from d2dfl.reproduce.experiment import GCN, SCALES, Cell, Experiment
 from d2dfl.reproduce.gpu import run_on_gpu
 from d2dfl.reproduce.results import Results
 from d2dfl.reproduce.verdicts import Expected, expected, verdicts
+from d2dfl.storage import write_whole
 
 WORK = "d2dfl.reproduce.work:run_task"
 ON_GPU = 2  # workers, where an experiment trains in a way of its own
