@@ -36,8 +36,15 @@ def load_network(path: Path, config: ChannelConfig | None = None) -> Network:
         raise UserError(f"{path}: {error}") from None
 
 
+def check_network_name(path: Path) -> None:
+    """Refuse a name that does not say the format."""
+    if path.suffix not in (".npz", ".json"):
+        raise UserError(f"cannot tell the format of {str(path)!r}: name a file that ends in .npz or .json")
+
+
 def save_network(network: Network, path: Path) -> None:
     """Write a network so that `load_network` gives it back. Up to 1,000 devices as plain tables, else in slots."""
+    check_network_name(path)
     arrays: dict[str, NDArray[Any]] = {"counts": network.counts, "threshold": network.threshold}
     if network.devices <= DENSE_LIMIT:
         arrays["trust"] = _dense_trust(network)
@@ -57,10 +64,8 @@ def save_network(network: Network, path: Path) -> None:
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **cast(dict[str, Any], arrays))
         write_whole(path, buffer.getvalue())
-    elif path.suffix == ".json":
-        write_whole(path, json.dumps({name: array.tolist() for name, array in arrays.items()}).encode())
     else:
-        raise UserError(f"cannot tell the format of {str(path)!r}: name a file that ends in .npz or .json")
+        write_whole(path, json.dumps({name: array.tolist() for name, array in arrays.items()}).encode())
 
 
 def load_array(path: Path) -> NDArray[Any]:
