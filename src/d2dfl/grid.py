@@ -142,6 +142,7 @@ class Cells:
         """Write a result."""
         content = {"format": FORMAT, "key": key, "payload": json.loads(payload), "result": json.loads(result)}
         text = json.dumps({**content, "sha256": _checksum(content)}, allow_nan=False)
+        set_aside(self._cell(key))
         write_whole(self._cell(key), f"{text}\n".encode())
 
     def blame(self, key: str, reason: str, trace: str) -> None:
