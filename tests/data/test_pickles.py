@@ -66,7 +66,7 @@ def test_damaged_pickles_are_one_sentence(tmp_path: Path) -> None:
         file.write_bytes(whole[:length])
         with pytest.raises(UserError, match=r"cut.pkl is not the dataset it should be"):
             load_pickle(file)
-    with pytest.raises(UserError, match="cannot read"):
+    with pytest.raises(UserError, match="there is no file"):
         load_pickle(tmp_path / "missing.pkl")
 
 
@@ -93,7 +93,7 @@ def _record(state: dict[str, object]) -> bytes:
 def test_joblib_cannot_smuggle_objects(tmp_path: Path) -> None:
     file, mark = tmp_path / "evil.pkz", tmp_path / "it ran"
     joblib.dump(np.array([Evil(mark)], dtype=object), file, compress=3)
-    with pytest.raises(UserError, match="other than a table of numbers"):
+    with pytest.raises(UserError, match="other than numbers in an array"):
         load_joblib_table(file)
     joblib.dump(Evil(mark), file, compress=3)
     with pytest.raises(UserError, match="it asks for"):
