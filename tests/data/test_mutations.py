@@ -14,7 +14,7 @@ from d2dfl.data.catalogue import CATALOGUE
 from d2dfl.data.datasets import Dataset
 from d2dfl.errors import UserError
 
-CASES = 600
+CASES = 400
 MEMORY = 1 << 26  # bytes; the files have 100,000 at most
 
 

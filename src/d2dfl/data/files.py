@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from d2dfl.data.packed import gunzipped, opened, tar_members
+from d2dfl.data.packed import gunzipped, opened, skip_to_end, tar_members
 from d2dfl.errors import UserError
 from d2dfl.storage import TakenError, locked, make_folder, open_plain, remove_parts, written_whole
 
@@ -209,23 +209,22 @@ def unpack(form: Form, archive: Path, folder: Path, progress: Progress = silent)
 
 
 def _unpack(form: Form, archive: Path, folder: Path, progress: Progress) -> dict[str, Path]:
-    wanted = {form.inside + file.name: file.name for file in form.files}
-    found: dict[str, Path] = {}
+    """The files get their names when the archive was read to its end, where its checksum is."""
+    wanted = {form.inside + file.name: folder / file.name for file in form.files}
     damaged = UserError(f"{archive} is damaged, or has no {form.inside}{form.files[-1].name} in it")
-    with opened(archive, "a tar archive", LARGEST) as tar:
+    with ExitStack() as parts, opened(archive, "a tar archive", LARGEST) as tar:
         try:
             for inside, size in tar_members(tar, LARGEST):
-                if inside in wanted and wanted[inside] not in found:
-                    path = found[wanted[inside]] = folder / wanted[inside]
-                    with written_whole(path) as target:
-                        content = _taken(tar, size, damaged)
-                        for _ in _copied(content, target, f"unpacking {path.name}", size, progress):
-                            pass
-                if len(found) == len(wanted):
-                    return found
+                if path := wanted.pop(inside, None):
+                    target = parts.enter_context(written_whole(path))
+                    for _ in _copied(_taken(tar, size, damaged), target, f"unpacking {path.name}", size, progress):
+                        pass
+            skip_to_end(tar, LARGEST)
         except (ValueError, EOFError) as error:
             raise error if isinstance(error, UserError) else damaged from None
-    raise damaged
+        if wanted:
+            raise damaged
+    return {file.name: folder / file.name for file in form.files}
 
 
 def _taken(source: IO[bytes], size: int, damaged: UserError) -> Iterator[bytes]:

@@ -14,7 +14,6 @@ from d2dfl.storage import open_plain
 CHUNK = 1 << 20
 BLOCK = 512  # bytes of a tar archive's header; contents are padded to a multiple of it
 MEMBERS = 10_000
-_HEADERS = 1 << 20  # bytes that are skipped at once
 _NOT_WHOLE = (EOFError, zlib.error, OSError)  # what decompressors raise; OSError also for a disk that fails
 
 
@@ -109,7 +108,15 @@ def _name(header: bytes) -> str:
 
 def _skip(file: IO[bytes], count: int) -> None:
     while count:
-        part = file.read(min(count, _HEADERS))
+        part = file.read(min(count, CHUNK))
         if not part:
             raise EOFError
         count -= len(part)
+
+
+def skip_to_end(file: IO[bytes], limit: int) -> None:
+    """Read what is left: a packed file says only at its end whether it is whole."""
+    while part := file.read(CHUNK):
+        limit -= len(part)
+        if limit < 0:
+            raise ValueError("it holds too much")

@@ -28,6 +28,7 @@ LARGEST_BATCH = 1 << 27  # CIFAR-10: 31 million, 90 million in the oldest protoc
 LARGEST_MAT = 1 << 28  # SVHN: 225 million
 LARGEST_TEXT = 1 << 26  # USPS: 26 million
 LARGEST_ROWS = 100_000  # of a text; California Housing has 20,640
+LARGEST_ENTRY = 40  # characters of a number in a text, and what is around it
 LARGEST_LABEL = 1 << 31
 LARGEST_SNR_DB = 100
 
@@ -123,7 +124,7 @@ def _libsvm(path: Path, features: int) -> tuple[NDArray[np.float32], NDArray[np.
     from sklearn.datasets import load_svmlight_file
 
     content = read_unpacked(path, "a LIBSVM file", LARGEST_TEXT)
-    _check_rows(path, content)
+    _check_rows(path, content, features)
     try:
         table, labels = load_svmlight_file(io.BytesIO(content), n_features=features, dtype=np.float32, zero_based=False)
     except (ValueError, OverflowError, IndexError, TypeError):
@@ -186,7 +187,7 @@ def _is_cell(key: Any) -> bool:
 
 def _text_table(path: Path, columns: int, delimiter: str | None) -> NDArray[np.float64]:
     content = read_unpacked(path, "a table of numbers", LARGEST_TEXT)
-    _check_rows(path, content)
+    _check_rows(path, content, columns)
     try:
         lines = content.decode("ascii").split("\n")
         with warnings.catch_warnings():
@@ -199,10 +200,12 @@ def _text_table(path: Path, columns: int, delimiter: str | None) -> NDArray[np.f
     return np.asarray(table)
 
 
-def _check_rows(path: Path, content: bytes) -> None:
-    """A row can be two bytes in the file and a thousand times as much in memory."""
+def _check_rows(path: Path, content: bytes, columns: int) -> None:
+    """Two bytes in a file can be a whole row in memory, and a row a table's worth of columns."""
     if (rows := content.count(b"\n")) > LARGEST_ROWS:
         raise UserError(f"{path} has {rows:,} rows: it may have {LARGEST_ROWS:,}")
+    if (longest := max(map(len, content.split(b"\n")))) > columns * LARGEST_ENTRY:
+        raise UserError(f"{path} has a row of {longest:,} characters: {columns} numbers do not need so many")
 
 
 def _as_float32(values: NDArray[Any]) -> NDArray[np.float32]:
