@@ -114,7 +114,7 @@ ODD_ARRAYS = [
 
 
 @pytest.mark.parametrize("protocol", [0, 2, 4, 5])
-@pytest.mark.parametrize("array", ODD_ARRAYS, ids=str)
+@pytest.mark.parametrize("array", ODD_ARRAYS, ids=lambda array: f"{array.dtype} {array.shape}")
 def test_arrays_of_anything_but_numbers_are_refused(tmp_path: Path, array: np.ndarray, protocol: int) -> None:
     (tmp_path / "a").write_bytes(pickle.dumps({"x": array}, protocol=protocol))
     with pytest.raises(UserError, match="a is not the dataset it should be: it "):
