@@ -16,7 +16,7 @@ from joblib.parallel import BACKENDS
 from threadpoolctl import threadpool_info
 
 from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.grid import Outcome, Progress, Task, file_name, run_grid, time_left
+from d2dfl.grid import Cells, Outcome, Progress, Task, file_name, read_cell, run_grid, time_left
 
 TESTS = Path(__file__).parent
 
@@ -66,6 +66,18 @@ def grid(tasks: list[Task], folder: Path, **options: Any) -> Outcome:
 def cells(folder: Path) -> dict[str, bytes]:
     """All files of the cells, hidden ones too."""
     return {path.name: path.read_bytes() for path in (folder / "cells").iterdir()}
+
+
+def test_no_flipped_bit_in_a_cell_goes_unnoticed(tmp_path: Path) -> None:
+    Cells.open(tmp_path).keep("a", '{"seed": 1}', '{"scores": [0.25, 1e-17], "name": "x"}')
+    (file,) = (tmp_path / "cells").iterdir()
+    content, whole = file.read_bytes(), read_cell(file)
+    assert whole is not None
+    for bit in range(8 * len(content)):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(flipped)
+        assert read_cell(file) in (None, whole), flipped  # a space may become another kind of space
 
 
 def test_workers_use_as_many_threads_as_asked_for_and_we_as_before(tmp_path: Path) -> None:
@@ -122,12 +134,18 @@ def test_resume_works_on_what_is_missing_damaged_or_changed_only(tmp_path: Path)
     files["c"].write_text('{"format": 1}')
     files["e"].write_bytes(whole[files["f"].name])  # whole, but of another task
     files["g"].write_bytes(whole[files["g"].name].replace(b'"seed": 0', b'"seed": false'))  # equal for Python only
-    (folder / "cells" / f".{files['a'].name}.17.part").write_text("{")
+    broken = cells(folder)
     log.unlink()
     after = grid(tasks(1), folder, resume=True)
     assert sorted(log.read_text().split()) == ["a", "b", "c", "d", "e", "g"]
     assert after.done_before == 1
-    assert {name for name, content in cells(folder).items() if content != whole.get(name)} == {files["d"].name}
+    now = cells(folder)
+    assert {name for name, content in now.items() if "aside" not in name and content != whole[name]} == {
+        files["d"].name
+    }
+    # Whatever stood in the place of a result is still there.
+    asides = {name.removesuffix(".aside-1"): content for name, content in now.items() if name.endswith(".aside-1")}
+    assert asides == {files[name].name: broken[files[name].name] for name in "bcdeg"}
     assert after.results["d"] != before.results["d"]
     log.unlink()
     assert grid(tasks(1), folder, resume=True).done_before == 7
@@ -135,7 +153,7 @@ def test_resume_works_on_what_is_missing_damaged_or_changed_only(tmp_path: Path)
     # Without resume all is done anew, and other files stay.
     assert grid(tasks(1)[:2], folder).done_before == 0
     assert sorted(log.read_text().split()) == ["a", "b"]
-    assert len(cells(folder)) == 7
+    assert len([name for name in cells(folder) if name.endswith(".json")]) == 7
     assert (folder / "other").exists()
 
 
