@@ -1,4 +1,7 @@
-"""Networks that many tests share."""
+"""Networks that many tests share; and what was not tested is said at the end, or fails where all must be."""
+
+import os
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -35,3 +38,26 @@ def random_slots(network: Network, edges: int, seed: int) -> np.ndarray:
         picks = generator.permutation(real)[:edges]
         slots[device, : len(picks)] = np.where(generator.random(len(picks)) < 0.8, picks, -1)
     return slots
+
+
+def skipped(config: pytest.Config) -> Counter[str]:
+    """Why tests were skipped, and how many for each reason."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    reports = reporter.stats.get("skipped", []) if reporter else []
+    return Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if os.environ.get("D2DFL_ALL_TESTS") == "1" and skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    reasons = skipped(config)
+    if not reasons:
+        return
+    words = [f"{number} test{'' if number == 1 else 's'} ({reason})" for reason, number in reasons.items()]
+    must = os.environ.get("D2DFL_ALL_TESTS") == "1"
+    start = "FAILED, since all tests must run; not tested: " if must else "not tested here: "
+    terminalreporter.write_line(start + ", ".join(words), red=must, yellow=not must)

@@ -39,7 +39,7 @@ READERS = {"csv": rows_of_csv, "tensorboard": rows_of_tensorboard}
 def name(request: pytest.FixtureRequest) -> str:
     """Every log there is, as far as its package is installed."""
     if request.param == "tensorboard":
-        pytest.importorskip("tensorboard", reason="pip install 'd2dfl[tensorboard]'")
+        pytest.importorskip("tensorboard", reason="no TensorBoard: make test EXTRAS=ray,tensorboard")
     return str(request.param)
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import demo_findings as demo
-from browser import Tab, browser, chromium
+from browser import NEEDED, Tab, browser, chromium
 from d2dfl.findings import Chart, Findings, Map
 from d2dfl.page import write_page
 from test_page import HOSTILE, demo_folders, everywhere
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="there is no Chromium on this machine")
+pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
 
 
 @pytest.fixture(scope="module")
