@@ -1,11 +1,13 @@
-"""Networks that many tests share; and what was not tested is said at the end, or fails where all must be."""
+"""What many tests share; and what was not tested is said at the end, or fails where all must be."""
 
 import os
 from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from browser import Tab, browser
 from d2dfl import Config, Network, preset
 
 RULES = {
@@ -27,6 +29,23 @@ def config_of(name: str, **changes: object) -> Config:
 @pytest.fixture(params=list(RULES))
 def config(request: pytest.FixtureRequest) -> Config:
     return config_of(request.param)
+
+
+@pytest.fixture(scope="session")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browser(tmp_path_factory.mktemp("profile")) as tab:
+        yield tab
+
+
+@pytest.fixture
+def tab(window: Tab) -> Iterator[Tab]:
+    """The window; at the end of a test nothing has gone wrong, and nothing but the page was asked for."""
+    window.errors.clear()
+    window.requests.clear()
+    yield window
+    assert window.errors == []
+    assert [address for address in window.requests if not address.startswith(("file:", "data:", "blob:"))] == []
+    window.run("localStorage.clear()")
 
 
 def random_slots(network: Network, edges: int, seed: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import demo_findings as demo
-from d2dfl import draw, page_data, page_look
+from d2dfl import __version__, draw, page_data, page_look
 from d2dfl.errors import UserError
 from d2dfl.findings import FILE, Chart, Findings, Line, Picture
 from d2dfl.methods import METHODS
@@ -143,6 +143,7 @@ def test_the_policy_allows_nothing_but_the_page_itself(tmp_path: Path) -> None:
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
         assert f"{kind}-src 'sha256-{digest}'" in str(policy)
     assert "default-src 'none'" in str(policy)
+    assert f'<meta name="generator" content="d2dfl {__version__}">' in text
     assert set(re.findall(r"https?://[^\"' ]*", text)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
 
 
