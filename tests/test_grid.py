@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -281,20 +283,40 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert grid(seeds(4), tmp_path, resume=True).done_before == 1
 
 
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package, which reads these when it is imported: it talks to this machine only, and tells nobody of itself."""
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # Ray's word for loopback
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    return pytest.importorskip("ray", reason="no Ray: make test EXTRAS=ray,tensorboard")
+
+
+@pytest.fixture
+def cluster(ray: Any) -> Iterator[None]:
+    """A Ray cluster that ends with the test, however it ends."""
+    path = {"env_vars": {"PYTHONPATH": str(TESTS)}}  # a cluster has our package, but not these tests
+    with tempfile.TemporaryDirectory(prefix="ray-") as folder:  # names of sockets in it must be short
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=path, _temp_dir=folder)
+            assert [node["NodeManagerAddress"] for node in ray.nodes()] == ["127.0.0.1"]
+            yield
+        finally:
+            ray.shutdown()
+
+
 @pytest.mark.filterwarnings("ignore")  # of Ray and of what it starts
-def test_ray_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = pytest.importorskip("ray", reason="pip install 'd2dfl[ray]'")
+def test_no_ray_cluster_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ray: Any) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "nowhere")
     with pytest.raises(UserError, match="ray start --head"):
         grid(seeds(1), tmp_path / "grid", engine="ray")
-    monkeypatch.delenv("RAY_ADDRESS")
-    path = {"env_vars": {"PYTHONPATH": str(TESTS)}}  # a cluster has our package, but not these tests
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=path)
-    try:
-        tasks = [*seeds(4), Task("fail", {"do": "fail"}), Task("die", {"do": "die"})]
-        far = [grid(tasks, tmp_path / f"{workers}", engine="ray", workers=workers) for workers in (1, 2)]
-    finally:
-        ray.shutdown()
+    assert not ray.is_initialized()
+
+
+@pytest.mark.filterwarnings("ignore")  # of Ray and of what it starts
+def test_ray_gives_the_same_bytes(tmp_path: Path, cluster: None) -> None:
+    tasks = [*seeds(4), Task("fail", {"do": "fail"}), Task("die", {"do": "die"})]
+    far = [grid(tasks, tmp_path / f"{workers}", engine="ray", workers=workers) for workers in (1, 2)]
     near = grid(tasks, tmp_path / "near")
     assert cells(tmp_path / "1") == cells(tmp_path / "2") == cells(tmp_path / "near")
     assert far[0].results == far[1].results == near.results
