@@ -33,14 +33,17 @@ from d2dfl.cli_options import (
     TrustRule,
     config_of,
 )
+from d2dfl.cli_output import say
 from d2dfl.cli_report import report_command
 from d2dfl.cli_reproduce import reproduce_command
+from d2dfl.compiled import not_kept
 from d2dfl.errors import UserError
 from d2dfl.methods import METHODS, method_named
 from d2dfl.plugins import load_file, place_in_user_file
 from d2dfl.presets import preset
 from d2dfl.record import MOST_SEEDS
 from d2dfl.section import allowed
+from d2dfl.terminal import plain, speakable
 
 RUNS = Path("runs")
 BAD_INPUT, FAULT, STOPPED = 2, 3, 130  # exit codes
@@ -67,6 +70,9 @@ def prepare_plugins(
     """Who should receive datapoints from whom, before federated learning starts."""
     for path in plugin or []:
         load_file(path)
+    line = not_kept()
+    if line is not None:
+        say(line)
 
 
 @app.command("run")
@@ -165,6 +171,8 @@ def fields_command(preset_name: Preset = "best") -> None:
 
 def main() -> None:
     """Entry point. 0: done; 1: a reproduction misses cells; 2: bad input; 3: a fault of ours; 130: stopped."""
+    speakable(sys.stdout)
+    speakable(sys.stderr)
     try:
         # Without standalone mode, usage errors arrive here as exceptions and `--help` returns.
         code = app(standalone_mode=False)
@@ -202,7 +210,7 @@ def _answer(error: BaseException) -> int:
 
 
 def _fail(sentence: str) -> int:
-    sys.stderr.write(f"d2dfl: {' '.join(sentence.split())}\n")
+    sys.stderr.write(f"d2dfl: {plain(' '.join(sentence.split()))}\n")
     return BAD_INPUT
 
 
@@ -218,7 +226,7 @@ def _fault(error: BaseException) -> int:
         sys.stderr.write(trace)
         where = "the traceback stands above"
     what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    sys.stderr.write(f"d2dfl: this is a fault of d2dfl, not yours ({what}): {where}, please report it\n")
+    sys.stderr.write(f"d2dfl: this is a fault of d2dfl, not yours ({plain(what)}): {where}, please report it\n")
     return FAULT
 
 

@@ -5,12 +5,14 @@ and ends a computation when a kept file is damaged or the disk is full. Keeping 
 wrong with it costs a compilation and nothing else.
 """
 
+import importlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from numba import njit
-from numba.core.caching import FunctionCache
+
+caching: Any = importlib.import_module("numba.core.caching")  # in some versions half of it has types
 
 NOT_KEPT = (
     "compiled code is not kept: no folder for it can be written (set NUMBA_CACHE_DIR to one that can); "
@@ -19,7 +21,7 @@ NOT_KEPT = (
 _lost: list[Any] = []  # functions whose code could not be kept
 
 
-class _Kept(FunctionCache):  # type: ignore[misc]
+class _Kept(caching.FunctionCache):  # type: ignore[misc]  # it has none
     """Numba's cache of a function, of which nothing that fails ends the program."""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
