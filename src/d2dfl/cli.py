@@ -6,7 +6,7 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import click
 import typer
@@ -53,7 +53,29 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # Typer escapes brackets for rich even where rich's markup is off: plain help would say \\[default: …].
 typer.core.HAS_RICH = False
-app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+class UnexpectedEndError(Exception):
+    """The end of a file, met by code that did not expect it."""
+
+
+class Commands(typer.core.TyperGroup):
+    """The commands. click would take the end of a file, wherever it is met, for a user's wish to stop."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except EOFError as error:
+            raise UnexpectedEndError from error
+
+
+app = typer.Typer(
+    cls=Commands,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
 app.command("discover")(discover_command)
 app.command("compare-graphs")(compare_graphs_command)
 
@@ -189,8 +211,9 @@ def _answer(error: BaseException) -> int:
         sys.stdout.write(error.format_message() + "\n")
         return BAD_INPUT
     if isinstance(error, click.Abort):
-        # click also takes the end of a file, wherever it was met, for a wish to stop.
-        return STOPPED if not isinstance(error.__cause__, EOFError) else _answer(error.__cause__)
+        return STOPPED
+    if isinstance(error, UnexpectedEndError) and error.__cause__ is not None:
+        return _answer(error.__cause__)
     if isinstance(error, UserError):
         return _fail(str(error))
     if isinstance(error, click.ClickException):

@@ -221,8 +221,19 @@ def _planned(task: Task, method: Method) -> Task:
     return task
 
 
+def _found(method: Method, task: Task) -> Found:
+    """What a method finds; one of a user's own is checked before compiled code sees it."""
+    found, network = method.find(task), task.network
+    slots = found.slots if isinstance(found, Found) else None
+    if not isinstance(slots, np.ndarray) or slots.dtype.kind != "i" or slots.shape[:1] != (network.devices,):
+        raise UserError(f"the method {method.name!r} gave no Found with whole-numbered slots[receiver, edge]")
+    if slots.ndim != 2 or (slots.size and not -1 <= slots.min() <= slots.max() < network.slots):
+        raise UserError(f"the method {method.name!r} chose slots that are not there: give -1 to {network.slots - 1}")
+    return found
+
+
 def _together(method: Method, task: Task) -> tuple[Graph, list[Found]]:
-    found = method.find(_planned(replace(task, edges=task.config.discovery.edges), method))
+    found = _found(method, _planned(replace(task, edges=task.config.discovery.edges), method))
     return graph_of(task.network, found.slots, task.over_ask), [found]
 
 
@@ -237,7 +248,7 @@ def _in_sequence(method: Method, task: Task) -> tuple[Graph, list[Found]]:
         step = replace(task, network=network, stage=stage, population=population, progress=report)
         if graphs:
             step = replace(step, spent=outside_requests(task.network, joined(graphs)))
-        founds.append(method.find(_planned(step, method)))
+        founds.append(_found(method, _planned(step, method)))
         graphs.append(graph_of(network, founds[-1].slots, task.over_ask))
         network = _after_stage(network, graphs[-1])
     return joined(graphs), founds

@@ -20,7 +20,7 @@ def load_file(path: Path) -> ModuleType:
     open_plain(path, "a Python file").close()
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look for the module of their class
-    _loaded.add(str(path))
+    _loaded.add(str(path.absolute()))
     try:
         spec.loader.exec_module(module)
     except UserError:
