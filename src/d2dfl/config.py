@@ -8,6 +8,7 @@ import tomllib
 import typing
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, Self
 
 from d2dfl.errors import UserError
@@ -451,9 +452,14 @@ def _toml(value: Any) -> str:
     return repr(value)
 
 
+@cache
+def _sections() -> dict[str, Any]:
+    return typing.get_type_hints(Config)
+
+
 def split_path(path: str) -> tuple[str, str]:
     """Split "section.field" and make sure that both exist."""
-    sections = {field.name: typing.get_type_hints(Config)[field.name] for field in dataclasses.fields(Config)}
+    sections = _sections()
     section, _, name = path.partition(".")
     if section not in sections:
         raise UserError(f"there is no section {section!r:.80}: the sections are {', '.join(sections)}")

@@ -4,6 +4,7 @@ import dataclasses
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 from d2dfl.errors import UserError
@@ -56,8 +57,13 @@ class Section:
             raise UserError(f"{cls._label(name)} cannot be {_shown(text)}: give {_wanted(hint)}") from None
 
 
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
 def _hint(cls: type, name: str) -> Any:
-    return typing.get_type_hints(cls)[name]
+    return _hints(cls)[name]
 
 
 def _wanted(hint: Any) -> str:
