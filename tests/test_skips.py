@@ -26,7 +26,7 @@ NONE = 'import pytest\npytest.importorskip("unicorn", reason="no Horn: grow one"
 SAID = "3 tests (no Unicorn: catch one)"
 
 
-def tests_of(folder: Path, every: bool, *arguments: str) -> tuple[int, str]:
+def outcome_of(folder: Path, every: bool, *arguments: str) -> tuple[int, str]:
     """Run the tests of a folder beside our hooks: exit code, and the last words."""
     command = [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", *arguments, str(folder)]
     environment = {
@@ -40,7 +40,7 @@ def tests_of(folder: Path, every: bool, *arguments: str) -> tuple[int, str]:
 
 def test_skipped_tests_are_said(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(SOME)
-    code, said = tests_of(tmp_path, False)
+    code, said = outcome_of(tmp_path, False)
     assert code == 0
     assert f"\nnot tested here: {SAID}\n" in said
 
@@ -49,7 +49,7 @@ def test_skipped_tests_are_said(tmp_path: Path) -> None:
 def test_skipped_tests_fail_where_all_must_run(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     (tmp_path / "test_some.py").write_text(SOME)
     (tmp_path / "test_none.py").write_text(NONE)
-    code, said = tests_of(tmp_path, True, *arguments)
+    code, said = outcome_of(tmp_path, True, *arguments)
     assert code == 1
     (line,) = [line for line in said.splitlines() if line.startswith("FAILED, since all tests must run")]
     assert SAID in line
@@ -58,6 +58,6 @@ def test_skipped_tests_fail_where_all_must_run(tmp_path: Path, arguments: tuple[
 
 def test_all_that_run_and_pass_are_fine_where_all_must_run(tmp_path: Path) -> None:
     (tmp_path / "test_some.py").write_text(SOME.replace('pytest.skip("no Unicorn: catch one")', "pass"))
-    code, said = tests_of(tmp_path, True)
+    code, said = outcome_of(tmp_path, True)
     assert code == 0
     assert "not tested" not in said
