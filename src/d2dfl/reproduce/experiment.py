@@ -102,9 +102,11 @@ class Experiment:
 
     def cells(self, scale: str, seeds: int | None = None) -> list[Cell]:
         """All measurements, in a fixed order."""
+        number = (seeds or self.seeds[scale]) if self.random else 1
         return [
-            Cell(point.name, contender.name, contender.method, seed, point.config(contender))
+            Cell(point.name, contender.name, contender.method, seed, config)
             for point in self.points(scale)
-            for seed in range((seeds or self.seeds[scale]) if self.random else 1)
-            for contender in point.contenders
+            for configs in [[(contender, point.config(contender)) for contender in point.contenders]]
+            for seed in range(number)
+            for contender, config in configs
         ]
