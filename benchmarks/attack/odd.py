@@ -7,6 +7,7 @@ import random
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -418,7 +419,7 @@ def generated(seed: int, count: int, done: Path, half: Path) -> list[Case]:
         share = min(left, round(left * weight / total))
         total -= weight
         source = by_folders(rng, done, half) if family is by_folders else family(rng)
-        mine = [case for case, _ in zip(source, range(share))]
+        mine = list(islice(source, share))
         cases += mine
         left -= len(mine)
     random.Random(seed).shuffle(cases)

@@ -55,6 +55,7 @@ class Outcome:
     stdout: str
     stderr: str
     temporary: Path  # its temporary folder
+    changes: int  # of its folder, where it came to an end
 
 
 class Zygote:
@@ -121,7 +122,9 @@ class Zygote:
         found = self._receive()
         token, place = self._out.pop(found.pop("number"))
         said = [(place / name).read_bytes().decode("utf-8", "replace") for name in ("stdout", "stderr")]
-        return token, Outcome(**found, stdout=said[0], stderr=said[1], temporary=place / "tmp")
+        counted = place / "changes"
+        number = int(counted.read_text()) if counted.exists() else 0
+        return token, Outcome(**found, stdout=said[0], stderr=said[1], temporary=place / "tmp", changes=number)
 
     def run(self, job: Job) -> Outcome:
         """One job, alone."""

@@ -27,15 +27,15 @@ TINY = ["--devices", "3", "--seed", "1"]
 WARM = (
     ["discover", *TINY],
     *(["discover", *TINY, "--no-reference", "--method", name] for name in ("qlearning", "bandit", "greedy")),
-    ["compare", *TINY[:2], "--rounds", "1", "--seeds", "1", "--methods", "closest", "--set", "data.samples=12"],
+    ["compare", *TINY[:2], "--rounds", "1", "--seeds", "1", "--methods", "closest", "--set", "data.samples=12", "--set", "federation.device=cpu"],
 )
 
 
 class Sentry:
-    """Ends the process without a word, as `kill -9` does, just before its n-th change of the folder."""
+    """Counts what a process changes in its folder, and ends it as `kill -9` does just before the n-th change."""
 
     def __init__(self, folder: str, at: int) -> None:
-        self.folder, self.left = folder, at
+        self.folder, self.at, self.seen = folder, at, 0
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event not in ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir"):
@@ -47,8 +47,8 @@ class Sentry:
         except (TypeError, ValueError):
             return
         if inside:
-            self.left -= 1
-            if self.left == 0:
+            self.seen += 1
+            if self.seen == self.at:
                 os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -103,9 +103,10 @@ def child(job: dict[str, Any]) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (most, most))
         resource.setrlimit(resource.RLIMIT_FSIZE, (job["file_size"],) * 2)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if job["kill_at"]:
-            sys.addaudithook(Sentry(os.path.abspath(job["folder"]), job["kill_at"]))
+        sentry = Sentry(os.path.abspath(job["folder"]), job["kill_at"])
+        sys.addaudithook(sentry)
         code = _work(job)
+        Path(job["place"], "changes").write_text(str(sentry.seen))
     except BaseException:  # of the harness, or what `main` lets through: the interpreter would print it too
         traceback.print_exc()
         code = 1
