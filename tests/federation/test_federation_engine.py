@@ -2,6 +2,7 @@
 
 import dataclasses
 import resource
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from d2dfl.federation import (
     train_many,
 )
 from d2dfl.federation.models import mlp
+from d2dfl.sealed import read_sealed, write_sealed
 
 SETTINGS = FederationConfig(**{**FAST, "rounds": 4})
 
@@ -165,15 +167,71 @@ def test_damaged_missing_and_unwritable_files_are_one_sentence(tmp_path: Path) -
     state = finished(tiny, federation())
     state.save(path)
     path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(UserError, match="not a whole saved state"):
+    with pytest.raises(UserError, match="is damaged: it holds more or less than it says"):
         State.load(path)
     torch.save({"version": 99}, path)
+    with pytest.raises(UserError, match="is damaged: its first bytes are wrong"):
+        State.load(path)
+    write_sealed(path, {"version": 99}, {})
     with pytest.raises(UserError, match="another version"):
         State.load(path)
     with pytest.raises(UserError, match="there is no file"):
         State.load(tmp_path / "none.pt")
     with pytest.raises(UserError, match="cannot write"):
         state.save(tmp_path / "missing" / "state.pt")
+
+
+def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    finished(tiny, federation()).save(path)
+    content = path.read_bytes()
+    for place in np.random.default_rng(0).integers(8 * len(content), size=300).tolist():
+        flipped = bytearray(content)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        with pytest.raises(UserError, match="is damaged"):
+            State.load(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("params", lambda held: held[:, :-1]),
+        ("params", lambda held: np.repeat(held, 2, axis=0)),
+        ("params", lambda held: held.astype(np.float64)),
+        ("params", lambda held: held * np.nan),
+        ("done", lambda held: held[:-1]),
+        ("done", lambda held: held - 10**9),
+        ("memory.momentum", lambda held: held[:, :-1]),
+        ("memory.momentum", lambda held: held[0]),
+        ("memory.momentum", None),
+        ("round", lambda _: 1000),
+        ("round", lambda _: "2"),
+        ("curves", lambda curves: {**curves, "scores": curves["scores"][1:]}),
+        ("curves", lambda curves: {**curves, "scores": ["a"] * len(curves["scores"])}),
+        ("curves", lambda curves: {**curves, "links": [[1]] * len(curves["links"])}),
+        ("curves", lambda curves: {"rounds": 3}),
+        ("settings", lambda _: []),
+    ],
+)
+def test_a_state_with_a_right_checksum_and_wrong_parts_is_refused(
+    tmp_path: Path, part: str, change: Callable[[Any], Any] | None
+) -> None:
+    path, data = tmp_path / "state", federation()
+    settings = dataclasses.replace(SETTINGS, momentum_rule="keep", scheme="decentralised")
+    state = start(tiny, data, settings)
+    train(tiny, data, settings, state=state)
+    state.save(path)
+    values, arrays, _ = read_sealed(path)
+    held: dict[str, Any] = arrays if part in arrays else values
+    if change is None:
+        del held[part]
+    else:
+        held[part] = change(held[part])
+    write_sealed(path, values, arrays)
+    longer = dataclasses.replace(settings, rounds=settings.rounds + 1)
+    with pytest.raises(UserError, match="fit|of a model with"):
+        train(tiny, data, longer, state=State.load(path, data.devices))
 
 
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path) -> None:

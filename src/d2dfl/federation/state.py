@@ -1,6 +1,6 @@
 """What a training is at the end of a round: saved and restored bit for bit."""
 
-import os
+import math
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,9 +15,10 @@ from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
-from d2dfl.federation.optimisers import Memory
+from d2dfl.federation.optimisers import OPTIMISERS, Memory
+from d2dfl.sealed import read_sealed, write_sealed
 
-VERSION = 3
+VERSION = 4
 
 
 @dataclass
@@ -90,55 +91,28 @@ class State:
     round: int = 0  # rounds done
     curves: Curves = field(default_factory=Curves)
 
-    def save(self, path: Path) -> None:
-        """Write the state whole or not at all; what was there before stays until the new one is safe on the disk."""
-        content = {
+    def save(self, path: Path) -> str:
+        """Write the state whole or not at all, and give its checksum."""
+        values = {
             "version": VERSION,
-            "devices": len(self.params),
-            "params": _compact(self.params),
-            "memory": {name: _compact(rows) for name, rows in self.memory.items()},
-            "done": torch.from_numpy(self.done),
             "seed": self.seed,
             "settings": self.settings,
             "round": self.round,
             "curves": asdict(self.curves),
         }
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            # Straight to the disk: a copy in memory would double what training needs.
-            with part.open("wb") as file:
-                torch.save(content, file)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        except (OSError, RuntimeError) as error:
-            part.unlink(missing_ok=True)
-            reason = getattr(error, "strerror", None) or "the disk may be full"
-            raise UserError(f"cannot write {str(path)!r}: {reason}") from None
+        rows = {"params": self.params, **{f"memory.{name}": rows for name, rows in self.memory.items()}}
+        return write_sealed(path, values, {"done": self.done, **{name: _compact(held) for name, held in rows.items()}})
 
     @classmethod
-    def load(cls, path: Path) -> "State":
-        """Read a saved state; nothing in the file is ever executed."""
+    def load(cls, path: Path, devices: int | None = None) -> "State":
+        """Read a saved state; nothing in the file is ever executed. `devices`: as many as it must be of."""
+        values, arrays, _ = read_sealed(path)
+        if values.get("version") != VERSION:
+            raise UserError(f"{path} was written by another version of d2dfl: train anew")
         try:
-            content = torch.load(path, map_location="cpu", weights_only=True)
-            if content["version"] != VERSION:
-                raise UserError(f"{path} was written by another version of d2dfl: train anew")
-            devices = content["devices"]
-            return cls(
-                params=_full(content["params"], devices),
-                memory={name: _full(rows, devices) for name, rows in content["memory"].items()},
-                done=content["done"].numpy(),
-                seed=content["seed"],
-                settings=content["settings"],
-                round=content["round"],
-                curves=Curves(**content["curves"]),
-            )
-        except FileNotFoundError:
-            raise UserError(f"there is no file {str(path)!r}") from None
-        except UserError:
-            raise
-        except Exception:  # a damaged file fails anywhere inside torch.load
-            raise UserError(f"cannot read {str(path)!r}: it is not a whole saved state") from None
+            return _loaded(values, arrays, devices)
+        except (KeyError, TypeError, ValueError):
+            raise UserError(f"{path} is not a saved state: its parts do not fit together") from None
 
     def check(self, settings: FederationConfig, seed: int, data: Federated, parameters: int) -> None:
         """Refuse a state of another run: it could go on, but its numbers would mean nothing."""
@@ -155,6 +129,12 @@ class State:
             raise UserError(
                 f"the saved state is of a model with {self.params.shape[1]:,} parameters, not {parameters:,}"
             )
+        widths = {name: rows.shape[1] for name, rows in self.memory.items()}
+        kept = (
+            {} if settings.momentum_rule == "reset" else OPTIMISERS[settings.optimiser].remembers(parameters, settings)
+        )
+        if widths != kept or len(self.params) != data.devices:
+            raise UserError("the saved state does not fit these devices and their optimiser: train anew")
 
 
 def identity(settings: FederationConfig, data: Federated) -> dict[str, Any]:
@@ -164,11 +144,53 @@ def identity(settings: FederationConfig, data: Federated) -> dict[str, Any]:
     return fixed | {"sizes": data.sizes.tolist(), "loss": data.objective(settings).name}
 
 
-def _compact(rows: Tensor) -> Tensor:
+def _compact(rows: Tensor) -> NDArray[np.float32]:
     """Equal rows, as after a broadcast, are saved once."""
     same = all(torch.equal(row, rows[0]) for row in rows[1:])
-    return (rows[:1] if same else rows).detach().cpu().clone()
+    return np.asarray((rows[:1] if same else rows).detach().cpu().numpy())
 
 
-def _full(rows: Tensor, devices: int) -> Tensor:
-    return rows.expand(devices, -1).clone() if len(rows) == 1 else rows
+def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: int | None) -> State:
+    """A state from what a file holds; ValueError where it does not fit together."""
+    done, params = arrays.pop("done"), arrays.pop("params")
+    number, curves = values["round"], _curves(values["curves"])
+    memory = {name.removeprefix("memory."): rows for name, rows in arrays.items()}
+    whole = done.dtype == np.int64 and done.ndim == 1 and (devices is None or len(done) == devices)
+    if not whole or type(number) is not int or number < 0 or type(values["seed"]) is not int:
+        raise ValueError("counts")
+    if (done < 0).any() or not isinstance(values["settings"], dict) or len(curves.training_losses) != number:
+        raise ValueError("counts")
+    for rows in (params, *memory.values()):
+        if rows.dtype != np.float32 or rows.ndim != 2 or len(rows) not in (1, len(done)) or not np.isfinite(rows).all():
+            raise ValueError("rows")
+    return State(
+        params=_full(params, len(done)),
+        memory={name: _full(rows, len(done)) for name, rows in memory.items()},
+        done=done,
+        seed=values["seed"],
+        settings=values["settings"],
+        round=number,
+        curves=curves,
+    )
+
+
+def _curves(values: dict[str, Any]) -> Curves:
+    """Curves whose lists are as long as each other, and hold numbers."""
+    curves = Curves(**values)
+    curves.links = [[(int(a), int(b), int(models)) for a, b, models in links] for links in curves.links]
+    each = [curves.minibatches, curves.scores, curves.spreads, curves.losses, curves.device_scores]
+    if any(len(one) != len(curves.rounds) for one in each):
+        raise ValueError("evaluations")
+    if {len(curves.uploads), len(curves.downloads), len(curves.links)} != {len(curves.training_losses)}:
+        raise ValueError("rounds")
+    for name in ("rounds", "minibatches", "scores", "spreads", "losses", "training_losses"):
+        if not all(isinstance(value, int | float) for value in getattr(curves, name)):
+            raise ValueError(name)
+    if not all(math.isfinite(value) for value in curves.scores + curves.losses):
+        raise ValueError("scores")
+    return curves
+
+
+def _full(rows: NDArray[np.float32], devices: int) -> Tensor:
+    held = torch.from_numpy(rows)
+    return held.expand(devices, -1).clone() if len(rows) == 1 else held
