@@ -81,9 +81,12 @@ class Case:
     name: str
     arguments: tuple[str, ...]
     prepare: Callable[[Path], None] = nothing
-    may_change: tuple[str, ...] = ()  # paths whose content the call was asked to replace; ALL: a run goes on in its folder
+    may_change: tuple[
+        str, ...
+    ] = ()  # paths whose content the call was asked to replace; ALL: a run goes on in its folder
     must_refuse: bool = False
     must_survive: bool = False
+    may_leave: bool = False  # a refusal may leave whole files behind, as on a full disk
     codes: tuple[int, ...] = (0,)  # that mean that all is well
     check: Check | None = None  # of the folder, where the call survived
     limit: float = LIMIT_S
@@ -97,8 +100,8 @@ class Case:
 
 
 def cut(text: str, most: int = 400) -> str:
-    """A text that fits in a report."""
-    return text if len(text) <= most else f"{text[: most // 2]} … ({len(text)} characters)"
+    """A text that fits in a report: what is odd stands at its end."""
+    return text if len(text) <= most else f"{text[:60]} … {text[60 - most :]}"
 
 
 def run_cases(zygote: Zygote, cases: Iterable[Case], total: int, tally: Tally, keep: Path, tell: Tell) -> None:
@@ -110,20 +113,19 @@ def run_cases(zygote: Zygote, cases: Iterable[Case], total: int, tally: Tally, k
             folder = place / "box"
             folder.mkdir(parents=True)
             case.prepare(folder)
-            job = Job(
-                list(case.arguments), folder, limit=case.limit, file_size=case.file_size, encoding=case.encoding
-            )
+            job = Job(list(case.arguments), folder, limit=case.limit, file_size=case.file_size, encoding=case.encoding)
             yield (case, place, snapshot(folder)), job
 
     for (case, place, before), outcome in zygote.run_all(jobs()):
         found, why = verdict_of(case, place / "box", before, outcome)
         replay = ""
         if found == LOST:
-            kept = keep / f"{tally.kind}-{case.name}".replace("/", "_").replace("\0", "_")[:120]
+            kept = keep / case.name.replace("/", "_").replace("\0", "_")[:120]
             remove(kept)
             shutil.copytree(place, kept, symlinks=True, ignore=_only_plain)
             (kept / "stderr").write_text(outcome.stderr, errors="backslashreplace")
-            replay = f"{case.line!a}  (in {kept / 'box'})"
+            (kept / "command").write_text(shlex.join(("d2dfl", *case.arguments)) + "\n", errors="surrogateescape")
+            replay = f"{case.line!a}  (in {kept}: command, stderr, box)"
         remove(place)
         remove(outcome.temporary.parent)
         tally.count(case.name, found, why, replay)
@@ -148,7 +150,7 @@ def verdict_of(case: Case, folder: Path, before: Shot, outcome: Outcome) -> tupl
             return LOST, f"the user's files: {'; '.join(lost[:3])}"
     if outcome.late:
         return found, why
-    left = left_behind(before, after, folder, found == REFUSED)
+    left = left_behind(before, after, folder, found == REFUSED and not case.may_leave)
     if left:
         return LOST, left
     if case.must_refuse and found != REFUSED:

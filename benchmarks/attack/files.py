@@ -59,8 +59,14 @@ def read_kind(zygote: Zygote, module: str, title: str, count: int, seed: int, ke
             tally.count(line["name"], line["found"], line["why"], line["replay"])
         if outcome.code != 0 or outcome.late:
             dead = lines[-1]["name"] if lines else "before the first file"
-            why = f"hangs for {outcome.seconds:.0f} s" if outcome.late else f"ended with code {outcome.code}: {outcome.stderr[-200:]}"
-            tally.count(dead, LOST, why, f"{module}, seed {seed * 1_000_003 + first}, file {skip + len(done)} of {number}")
+            why = (
+                f"hangs for {outcome.seconds:.0f} s"
+                if outcome.late
+                else f"ended with code {outcome.code}: {outcome.stderr[-200:]}"
+            )
+            tally.count(
+                dead, LOST, why, f"{module}, seed {seed * 1_000_003 + first}, file {skip + len(done)} of {number}"
+            )
             if skip + len(done) + 1 < number and lines:
                 waiting.append((first, number, skip + len(done) + 1))
         remove(folder)
@@ -89,7 +95,9 @@ def batch(module: str, seed: int, count: int, skip: int, folder: str, report: st
             except BaseException as error:
                 frames = traceback.extract_tb(error.__traceback__)
                 last = next((frame for frame in reversed(frames) if "d2dfl/" in frame.filename), frames[-1])
-                line.update(found=LOST, why=f"{type(error).__name__}: {error!s:.200} ({Path(last.filename).name}:{last.lineno})")
+                line.update(
+                    found=LOST, why=f"{type(error).__name__}: {error!s:.200} ({Path(last.filename).name}:{last.lineno})"
+                )
             spent = time.monotonic() - began
             if spent > SLOW_S:
                 line.update(found=LOST, why=f"took {spent:.0f} s")

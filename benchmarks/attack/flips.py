@@ -73,7 +73,9 @@ def flip_states(zygote: Zygote, count: int, seed: int, place: Path, keep: Path, 
     def chosen(rng: random.Random) -> str:
         return str(rng.choice(states if rng.random() < 0.8 else small).relative_to(half))
 
-    _flip(zygote, tally, half, (*COMPARE, "--resume"), (chosen(rng) for _ in range(count)), seed, count, place, keep, tell)
+    _flip(
+        zygote, tally, half, (*COMPARE, "--resume"), (chosen(rng) for _ in range(count)), seed, count, place, keep, tell
+    )
     return tally
 
 
@@ -116,7 +118,9 @@ def _flip(
         found, why = judged(outcome)
         if found == SURVIVED:
             skip = (name,) if name in PLAIN else ()  # the flip itself may still be there, and harm nobody
-            flawed = difference(contents(folder / "out", skip), {key: value for key, value in whole.items() if key not in skip})
+            flawed = difference(
+                contents(folder / "out", skip), {key: value for key, value in whole.items() if key not in skip}
+            )
             found, why = (LOST, f"other results: {flawed}") if flawed else (SURVIVED, "")
         case = f"{folder.name}-{Path(name).name}"
         replay = ""

@@ -39,5 +39,9 @@ def difference(mine: dict[str, str], reference: dict[str, str]) -> str:
     """What differs, in words; nothing where all is equal."""
     missing, more = sorted(set(reference) - set(mine)), sorted(set(mine) - set(reference))
     other = sorted(name for name in set(mine) & set(reference) if mine[name] != reference[name])
-    parts = [f"{word} {names[:4]}" for word, names in (("missing", missing), ("too much", more), ("other content", other)) if names]
+    parts = [
+        f"{word} {names[:4]}"
+        for word, names in (("missing", missing), ("too much", more), ("other content", other))
+        if names
+    ]
     return "; ".join(parts)

@@ -55,7 +55,14 @@ def attack(zygote: Zygote, count: int, seed: int, keep: Path, tell: Tell, device
 
 
 def kill_kind(
-    zygote: Zygote, name: str, arguments: tuple[str, ...], count: int, seed: int, keep: Path, tell: Tell, device: str = "cpu"
+    zygote: Zygote,
+    name: str,
+    arguments: tuple[str, ...],
+    count: int,
+    seed: int,
+    keep: Path,
+    tell: Tell,
+    device: str = "cpu",
 ) -> Tally:
     """Kill one kind of run until enough were killed."""
     where = "" if device == "cpu" else f" on {device}"

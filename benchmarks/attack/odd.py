@@ -122,9 +122,7 @@ def shuffled(rng: random.Random, items: Sequence[Any]) -> list[Any]:
 
 def by_set(rng: random.Random) -> Iterator[Case]:
     """Every field with odd texts, one text after the other over all fields."""
-    texts = {
-        item.path: shuffled(rng, (*values.TEXTS, *values.RULES.get(item.path, ()) * 3)) for item in fields()
-    }
+    texts = {item.path: shuffled(rng, (*values.TEXTS, *values.RULES.get(item.path, ()) * 3)) for item in fields()}
     for number in range(len(values.TEXTS)):
         for item in shuffled(rng, fields()):
             text = texts[item.path][number]
@@ -141,7 +139,9 @@ def by_bounds(rng: random.Random) -> Iterator[Case]:
                 continue
             whole = item.hint is int
             at = str(int(bound)) if whole else repr(float(bound))
-            beyond = str(int(bound) + step) if whole else repr(float(bound) + step * max(abs(float(bound)) * 1e-3, 1e-300))
+            beyond = (
+                str(int(bound) + step) if whole else repr(float(bound) + step * max(abs(float(bound)) * 1e-3, 1e-300))
+            )
             yield Case(f"bound-{item.path}-{name}", (*context(rng, item), "--set", f"{item.path}={at}"))
             arguments = (*context(rng, item), "--set", f"{item.path}={beyond}")
             yield Case(f"beyond-{item.path}-{name}", arguments, must_refuse=float(beyond) != float(bound))
@@ -161,9 +161,7 @@ def by_toml(rng: random.Random) -> Iterator[Case]:
             never = (item.number or item.closed) and text in values.TOML_NEVER
             base = without(context(rng, item), item.path)
             made = content("c.toml", f"[{item.section}]\n{item.name} = {text}\n")
-            single.append(
-                Case(f"toml-{item.path}-{number}", (*base, "--config", "c.toml"), made, must_refuse=never)
-            )
+            single.append(Case(f"toml-{item.path}-{number}", (*base, "--config", "c.toml"), made, must_refuse=never))
     yield from shuffled(rng, files)
     yield from single
 
@@ -190,7 +188,14 @@ def _plausible(rng: random.Random, item: Field) -> str:
     return rng.choice(values.RULES.get(item.path, ("x",)))
 
 
-SUFFIXES = {"save": ".npz", "picture": ".png", "graphml": ".graphml", "json_file": ".json", "network": ".json", "config_file": ".toml"}
+SUFFIXES = {
+    "save": ".npz",
+    "picture": ".png",
+    "graphml": ".graphml",
+    "json_file": ".json",
+    "network": ".json",
+    "config_file": ".toml",
+}
 BASES: dict[str, tuple[str, ...]] = {
     "discover": DISCOVER,
     "compare-graphs": GRAPHS,
@@ -265,7 +270,9 @@ def by_options(rng: random.Random) -> Iterator[Case]:
             prepare = paths_there(suffix) if texts is values.PATHS else content("folder/mine")
             named = (f"{option}={given}",) if option else (given,)
             replaced = _replaced(command, parameter, given, suffix)
-            cases.append(Case(name, (*base, *named), prepare, replaced, codes=(0, 1) if command == "reproduce" else (0,)))
+            cases.append(
+                Case(name, (*base, *named), prepare, replaced, codes=(0, 1) if command == "reproduce" else (0,))
+            )
     yield from shuffled(rng, cases)
 
 
@@ -291,7 +298,12 @@ def by_plugins(rng: random.Random) -> Iterator[Case]:
         for after in (("methods",), DISCOVER)
     ]
     cases += [
-        Case(f"plugin-path-{number}", (f"--plugin={text.format(suffix='.py')}", "methods"), paths_there(".py"), must_refuse=True)
+        Case(
+            f"plugin-path-{number}",
+            (f"--plugin={text.format(suffix='.py')}", "methods"),
+            paths_there(".py"),
+            must_refuse=True,
+        )
         for number, text in enumerate(values.PATHS)
     ]
     cases += [
@@ -322,7 +334,9 @@ def by_terminals(rng: random.Random) -> Iterator[Case]:
     for call in calls:
         for encoding in ("ascii", "latin-1", "cp1252"):
             refused = call[-1].endswith("🙂")
-            yield Case(f"terminal-{encoding}-{call[0]}-{call[-1][:12]}", call, encoding=encoding, must_survive=not refused)
+            yield Case(
+                f"terminal-{encoding}-{call[0]}-{call[-1][:12]}", call, encoding=encoding, must_survive=not refused
+            )
 
 
 def _edits() -> Iterator[tuple[str, Callable[[dict[str, Any]], Any]]]:
@@ -342,7 +356,9 @@ def _edits() -> Iterator[tuple[str, Callable[[dict[str, Any]], Any]]]:
         yield f"without-{key}", lambda run, key=key: run.pop(key, None)
         for number, value in enumerate((None, [], {}, "x", 99, 1.5, float("nan"), 10**30, True)):
             yield f"{key}-{number}", lambda run, key=key, value=value: run.update({key: value})
-    for number, text in enumerate((b"", b"{", b"null", b"[]", b"1", b"\xff", b"[" * 100_000, b"9" * 5_000, b'{"plan": ' * 3_000, b"\x00" * 10)):
+    for number, text in enumerate(
+        (b"", b"{", b"null", b"[]", b"1", b"\xff", b"[" * 100_000, b"9" * 5_000, b'{"plan": ' * 3_000, b"\x00" * 10)
+    ):
         yield f"text-{number}", lambda run, text=text: text
     yield "twice", lambda run: json.dumps(run)[:-1].encode() + b', "format": 1}'
 
@@ -365,16 +381,25 @@ def by_folders(rng: random.Random, done: Path, half: Path) -> Iterator[Case]:
     for name, change in _edits():
         again = ("run", "--from", "old", "--out", "new")
         cases.append(Case(f"from-{name}", again, copied(done, "old", edited("old", change))))
-        going = (*LEARN[:-len(settings(*TRAINED))], *settings(*TRAINED), "--out", "old", "--resume")
+        going = (*LEARN[: -len(settings(*TRAINED))], *settings(*TRAINED), "--out", "old", "--resume")
         cases.append(Case(f"resume-{name}", going, copied(half, "old", edited("old", change)), may_change=ALL))
     for number, text in enumerate(values.TOML_FILES):
         again = ("run", "--from", "old", "--out", "new")
         cases.append(Case(f"from-config-{number}", again, copied(done, "old", content("old/config.toml", text))))
     for number, text in enumerate(values.PATHS):
         given = text.format(suffix="")
-        cases.append(Case(f"from-path-{number}", ("run", f"--from={given}", "--out", "new"), paths_there(""), must_refuse=True))
+        cases.append(
+            Case(f"from-path-{number}", ("run", f"--from={given}", "--out", "new"), paths_there(""), must_refuse=True)
+        )
         cases.append(Case(f"report-path-{number}", ("report", "--out", "r.html", "--", given), paths_there("")))
-        cases.append(Case(f"show-path-{number}", ("reproduce", "example", "--show", f"--out={given}"), paths_there(""), must_refuse=True))
+        cases.append(
+            Case(
+                f"show-path-{number}",
+                ("reproduce", "example", "--show", f"--out={given}"),
+                paths_there(""),
+                must_refuse=True,
+            )
+        )
     yield from shuffled(rng, cases)
     yield from shuffled(rng, list(_reports(done)))
 
@@ -390,11 +415,22 @@ def _reports(done: Path) -> Iterator[Case]:
     for key in whole:
         for number, value in enumerate(odd):
             text = json.dumps({**whole, key: value})
-            yield Case(f"report-{key}-{number}", ("report", "old", "--out", "r.html", "--figures"), copied(done, "old", content("old/findings.json", text)))
+            yield Case(
+                f"report-{key}-{number}",
+                ("report", "old", "--out", "r.html", "--figures"),
+                copied(done, "old", content("old/findings.json", text)),
+            )
     for number, text in enumerate(("", "{", "null", "[]", "[" * 100_000, "9" * 5_000, "\udcff")):
-        yield Case(f"report-text-{number}", ("report", "old", "--out", "r.html"), copied(done, "old", content("old/findings.json", text)), must_refuse=True)
+        yield Case(
+            f"report-text-{number}",
+            ("report", "old", "--out", "r.html"),
+            copied(done, "old", content("old/findings.json", text)),
+            must_refuse=True,
+        )
     for number, title in enumerate(values.TEXTS):
-        yield Case(f"report-title-{number}", ("report", "old", "--out", "r.html", f"--title={title}"), copied(done, "old"))
+        yield Case(
+            f"report-title-{number}", ("report", "old", "--out", "r.html", f"--title={title}"), copied(done, "old")
+        )
 
 
 def templates(zygote: Zygote) -> tuple[Path, Path]:
@@ -407,7 +443,17 @@ def templates(zygote: Zygote) -> tuple[Path, Path]:
     return done / "out", half / "out"
 
 
-WEIGHTS = {by_set: 9, by_bounds: 4, by_toml: 5, by_pairs: 3, by_options: 8, by_plugins: 2, by_methods: 1, by_terminals: 1, by_folders: 5}
+WEIGHTS = {
+    by_set: 9,
+    by_bounds: 4,
+    by_toml: 5,
+    by_pairs: 3,
+    by_options: 8,
+    by_plugins: 2,
+    by_methods: 1,
+    by_terminals: 1,
+    by_folders: 5,
+}
 
 
 def generated(seed: int, count: int, done: Path, half: Path) -> list[Case]:

@@ -14,7 +14,8 @@ from attack.verdict import LOST, REFUSED, SURVIVED, Tally, judged
 Prepare = Callable[[Path], None]
 NETWORK = ("network", *settings(*SMALL[:3]))
 EXAMPLE = ("reproduce", "example", "--no-figures")
-SMALL_FILE = 4096  # bytes that a file may have on a disk that is full
+FULL = 2_000  # bytes that a file may have on a disk that is full
+SHORT = ("discover-graphml", "discover-json", "network-json", "network-npz")  # may be shorter than that
 # (name, arguments before the path, suffix): outputs that are one file
 FILES = (
     ("discover-json", (*DISCOVER, "--json"), ".json"),
@@ -41,11 +42,23 @@ OURS = (
     "graph.json", "graph.graphml", "graph.png", "graph.html", "network.npz", "comparison.json", "tensorboard/mine/events",
     "example/findings.json", "notes.txt", ".d2dfl-0123456789abcdef.part", ".hidden",
 )  # fmt: skip
-FOREIGN = ("{}", "[]", "", '{"format": 1}', '{"format": 1, "plan": {"methods": [], "seeds": []}}', '{"made_by": "another program"}', "\udcff")
+FOREIGN = (
+    "{}",
+    "[]",
+    "",
+    '{"format": 1}',
+    '{"format": 1, "plan": {"methods": [], "seeds": []}}',
+    '{"made_by": "another program"}',
+    "\udcff",
+)
 
 
 def _mode(path: str, mode: int) -> Prepare:
     return lambda folder: (folder / path).chmod(mode)
+
+
+def _empty(path: str) -> Prepare:
+    return lambda folder: (folder / path).mkdir(parents=True)
 
 
 def _twin(path: str, other: str) -> Prepare:
@@ -81,13 +94,15 @@ def on_files(done: Path) -> Iterator[Case]:
         yield case("read-only", content(path), _mode(path, 0o444), **refuse)
         yield case("link", content("true"), link(path, "true"), may=("true",), **survive)
         yield case("link-to-link", content("true"), link("one", "true"), link(path, "one"), may=("true",), **survive)
-        yield case("link-to-private", content("true"), _mode("true", 0o600), link(path, "true"), may=("true",), **survive)
+        yield case(
+            "link-to-private", content("true"), _mode("true", 0o600), link(path, "true"), may=("true",), **survive
+        )
         yield case("link-to-folder", content("true/mine"), link(path, "true"), **refuse)
         yield case("dangling", link(path, "nowhere"))
         yield case("dangling-far", link(path, "no/where"), **refuse)
         yield case("loop", link(path, path), **refuse)
         yield case("folder", content(f"{path}/mine"), **refuse)
-        yield case("empty-folder", lambda folder: (folder / path).mkdir(), **refuse)  # noqa: B023
+        yield case("empty-folder", _empty(path), **refuse)
         yield case("pipe", fifo(path), **refuse)
         yield case("socket", listening(path), **refuse)
         yield case("device", _device(path), **refuse)
@@ -96,8 +111,14 @@ def on_files(done: Path) -> Iterator[Case]:
         yield case("hard-link", content(path), _twin(path, "twin"), may=(path,))
         yield case("no-folder", given=f"nodir/{path}", **({} if name == "report" else refuse))
         yield case("file-as-folder", content("plain"), given=f"plain/{path}", **refuse)
-        yield case("full-disk", content(path), file_size=SMALL_FILE if name != "network-npz" else 300, **({} if "graphml" in name or name in ("network-json", "discover-json") else refuse))
-        yield case("brackets", given=f"a[bold]b[/red]{path}", **survive)
+        yield case(
+            "full-disk",
+            content(path),
+            may=(path,) if name in SHORT else (),
+            file_size=FULL,
+            **({} if name in SHORT else refuse),
+        )
+        yield case("brackets", _empty("a["), given=f"a[/red][bold]{path}", **survive)
         yield case("part", content(".d2dfl-0123456789abcdef.part"), **survive)
         yield case("own-part", content(f".{path}.1.part"), **survive)
 
@@ -112,11 +133,10 @@ def on_folders(done: Path) -> Iterator[Case]:
             return Case(f"{name}-on-{what}", (*before, given), several(*steps), codes=codes, **more)  # type: ignore[arg-type]  # noqa: B023
 
         refuse, survive = {"must_refuse": True}, {"must_survive": True}
-        foreign = refuse if run else {}
         yield case("nothing", **survive)
         yield case("deep", given="a/b/c", **survive)
-        yield case("empty", lambda folder: (folder / "x").mkdir(), **survive)
-        yield case("link-to-empty", lambda folder: (folder / "true").mkdir(), link("x", "true"), **survive)
+        yield case("empty", _empty("x"), **survive)
+        yield case("link-to-empty", _empty("true"), link("x", "true"), **survive)
         yield case("file", content("x"), **refuse)
         yield case("link-to-file", content("true"), link("x", "true"), **refuse)
         yield case("pipe", fifo("x"), **refuse)
@@ -125,21 +145,27 @@ def on_folders(done: Path) -> Iterator[Case]:
         yield case("dangling", link("x", "nowhere"))
         yield case("loop", link("x", "x"), **refuse)
         yield case("below-file", content("plain"), given="plain/x", **refuse)
-        yield case("here", content("mine.txt"), given=".", **foreign)
-        yield case("here-empty-name", content("mine.txt"), given="", **foreign)
+        yield case("here", content("mine.txt"), given=".", **refuse)
+        yield case("here-empty-name", content("mine.txt"), given="", **refuse)
         yield case("brackets", given="a[bold]b[/red]", **survive)
-        yield case("all-ours", *(content(f"x/{path}") for path in OURS), **foreign)
-        yield case("link-to-all-ours", *(content(f"true/{path}") for path in OURS), link("x", "true"), **foreign)
+        yield case("all-ours", *(content(f"x/{path}") for path in OURS), **refuse)
+        yield case("link-to-all-ours", *(content(f"true/{path}") for path in OURS), link("x", "true"), **refuse)
         for path in OURS:
-            plain = not run and path not in OURS[16:24]
-            yield case(f"mine-{path}", content(f"x/{path}"), **({} if plain else foreign))
+            yield case(f"mine-{path}", content(f"x/{path}"), **refuse)
         for number, text in enumerate(FOREIGN):
-            yield case(f"foreign-{number}", content("x/run.json", text), content("x/notes.txt"), **foreign)
-        yield case("links-inside", content("mine"), *(_inside(f"x/{path}", "mine") for path in ("results.json", "config.toml", "run.json")), **foreign)
-        yield case("full-disk", file_size=SMALL_FILE, may_change=ALL)
+            yield case(f"foreign-{number}", content("x/run.json", text), content("x/notes.txt"), **refuse)
+        yield case(
+            "links-inside",
+            content("mine"),
+            *(_inside(f"x/{path}", "mine") for path in ("results.json", "config.toml", "run.json")),
+            **refuse,
+        )
+        yield case("full-disk", file_size=FULL, may_leave=True)
         if run:
-            yield case("resume-nothing", given="x", **survive)
-            for what, more in (("resume-foreign", content("x/run.json", FOREIGN[4])), ("resume-mine", content("x/notes.txt"))):
+            for what, more in (
+                ("resume-foreign", content("x/run.json", FOREIGN[4])),
+                ("resume-mine", content("x/notes.txt")),
+            ):
                 yield Case(f"{name}-{what}", (*before, "x", "--resume"), more, must_refuse=True, codes=codes)
 
 
@@ -153,7 +179,10 @@ def _inside(path: str, target: str) -> Prepare:
 
 def on_runs(done: Path, half: Path) -> Iterator[Case]:
     """Folders that hold a run: a finished one, one that was cut, and one in which the user keeps things."""
-    mine = tuple(content(f"out/{path}") for path in ("notes.txt", "checkpoint-mine/0.pt", "cells/mine.json", ".hidden", "sub/results.json"))
+    mine = tuple(
+        content(f"out/{path}")
+        for path in ("notes.txt", "checkpoint-mine/0.pt", "cells/mine.json", ".hidden", "sub/results.json")
+    )
     for what, source in (("done", done), ("cut", half)):
         for name, call in (
             ("another-compare", (*LEARN, "--set", "federation.batch=3")),
@@ -164,10 +193,17 @@ def on_runs(done: Path, half: Path) -> Iterator[Case]:
             ("another-resume", (*LEARN, "--set", "federation.batch=3", "--resume")),
             ("from-itself", ("run", "--from", "out", "--out", "out")),
         ):
-            yield Case(f"{name}-on-{what}", call, several(copied(source, "out"), *mine), must_refuse=name != "discover" and name != "graphs", codes=(0, 1))
-        yield Case(f"resume-with-mine-on-{what}", (*LEARN, "--resume"), several(copied(source, "out"), *mine), may_change=ALL, must_survive=True, check=_mine_there)
+            yield Case(f"{name}-on-{what}", call, several(copied(source, "out"), *mine), must_refuse=True, codes=(0, 1))
+        yield Case(
+            f"resume-with-mine-on-{what}",
+            (*LEARN, "--resume"),
+            several(copied(source, "out"), *mine),
+            may_change=ALL,
+            must_survive=True,
+            check=_mine_there,
+        )
     default = tuple(part for number, part in enumerate(LEARN) if part != "--out" and LEARN[number - 1] != "--out")
-    again = several(lambda folder: (folder / "runs").mkdir(), copied(done, "runs/compare"))
+    again = several(_empty("runs"), copied(done, "runs/compare"))
     yield Case("default-twice", (*default, "--set", "federation.batch=3"), again, must_survive=True, check=_numbered)
     taken = several(again, content("runs/compare-2/mine"))
     yield Case("default-thrice", (*default, "--set", "federation.batch=3"), taken, must_survive=True, check=_numbered)
@@ -175,7 +211,11 @@ def on_runs(done: Path, half: Path) -> Iterator[Case]:
     yield Case("default-on-foreign", (*default, "--set", "federation.batch=3"), foreign)
     same = several(copied(done, "out"))
     yield Case("same-again", LEARN, same)
-    yield Case("report-figures-on-mine", ("report", "old", "--out", "r.html", "--figures"), several(copied(done, "old"), content("r-figures/mine.txt"), content("r-figures/compare/mine.pdf")))
+    yield Case(
+        "report-figures-on-mine",
+        ("report", "old", "--out", "r.html", "--figures"),
+        several(copied(done, "old"), content("r-figures/mine.txt"), content("r-figures/compare/mine.pdf")),
+    )
     yield Case("stragglers", (*LEARN, "--set", "federation.stragglers=4"), must_refuse=True)
     yield Case("scheme", (*LEARN, "--scheme", "nosuch"), must_refuse=True)
     yield Case("model", (*LEARN, "--set", "federation.model=nosuch"), must_refuse=True)
@@ -202,7 +242,11 @@ def cases(done: Path, half: Path) -> list[Case]:
     return [*on_files(done), *on_folders(done), *on_runs(done, half)]
 
 
-TWICE = (("compare", LEARN), ("compare-cnn", (*LEARN, "--set", "federation.model=cnn")), ("reproduce", (*EXAMPLE, "--out", "out")))
+TWICE = (
+    ("compare", LEARN),
+    ("compare-cnn", (*LEARN, "--set", "federation.model=cnn")),
+    ("reproduce", (*EXAMPLE, "--out", "out")),
+)
 
 
 def together(zygote: Zygote, tally: Tally, keep: Path, times: int = 3) -> None:

@@ -47,7 +47,9 @@ def odd_inputs(zygote: Zygote, request: Request) -> list[Tally]:
 
 def outputs_kept(zygote: Zygote, request: Request) -> list[Tally]:
     tally = Tally("outputs where something stands")
-    chosen = [case for case in outputs.cases(*odd.templates(zygote)) if request.case in ("", case.name)][: request.count]
+    chosen = [case for case in outputs.cases(*odd.templates(zygote)) if request.case in ("", case.name)][
+        : request.count
+    ]
     run_cases(zygote, chosen, len(chosen), tally, request.keep, request.tell)
     if not request.case:
         outputs.together(zygote, tally, request.keep)

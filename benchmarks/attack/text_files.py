@@ -17,7 +17,25 @@ ODD: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 0.5, 2**31, 2**63, 10**30, 1e308, float("nan"), float("inf"), "", "x", "nan", "1", [], [[]], {}, [None],
     "x" * 1000, "\x00", "\ud800", "[bold]", "../..", [1, 2, 3], {"a": 1},
 )  # fmt: skip
-PIECES = (b"\x00", b"\xff", b"{", b"}", b"[" * 50, b"]", b'"', b"\\", b"nan", b"inf", b"-", b"e999", b"9" * 5000, b"\n", b"=", b"[[", b"\xed\xa0\x80")
+PIECES = (
+    b"\x00",
+    b"\xff",
+    b"{",
+    b"}",
+    b"[" * 50,
+    b"]",
+    b'"',
+    b"\\",
+    b"nan",
+    b"inf",
+    b"-",
+    b"e999",
+    b"9" * 5000,
+    b"\n",
+    b"=",
+    b"[[",
+    b"\xed\xa0\x80",
+)
 
 
 def mutated(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Path, Reader]]:
@@ -52,7 +70,12 @@ def samples(folder: Path) -> dict[str, tuple[Path, str, Reader]]:
         charts=(Chart("c", "round", "score", (Line("marginal", "ours", (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3)),)),),
         bars=(Bars("b", "J", ("a", "b"), ("s",), ((1.0, 2.0),)),),
     ).save(findings)  # fmt: skip
-    plan = {"made_by": "d2dfl", "format": 1, "plan": {"methods": ["closest", "none", "iid"], "seeds": [0]}, "versions": {"d2dfl": "1"}}
+    plan = {
+        "made_by": "d2dfl",
+        "format": 1,
+        "plan": {"methods": ["closest", "none", "iid"], "seeds": [0]},
+        "versions": {"d2dfl": "1"},
+    }
     cell = {
         "format": 1,
         "key": "graphs/a/b/seed 0",
@@ -61,7 +84,11 @@ def samples(folder: Path) -> dict[str, tuple[Path, str, Reader]]:
     }
     found: dict[str, tuple[Path, str, Reader]] = {
         "config": (folder / "config.toml", settings, lambda path: Config().with_toml(read_text(path)).to_toml()),
-        "findings": (findings / "findings.json", (findings / "findings.json").read_text(), lambda path: Findings.load(path.parent)),
+        "findings": (
+            findings / "findings.json",
+            (findings / "findings.json").read_text(),
+            lambda path: Findings.load(path.parent),
+        ),
         "run.json": (run / "run.json", json.dumps(plan), lambda path: RunFolder.plan_of(path.parent)),
         "run's config": (run / "config.toml", settings, lambda path: RunFolder.plan_of(path.parent)),
         "cell": (folder / "grid" / "cells" / "a.json", json.dumps(cell), lambda path: stored(path.parent.parent)),

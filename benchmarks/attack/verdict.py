@@ -64,7 +64,7 @@ def judged(outcome: Outcome, codes: Iterable[int] = (0,)) -> tuple[str, str]:
     if outcome.code < 0:
         return LOST, f"ended by signal {-outcome.code}"
     if "Traceback (most recent call last)" in said:
-        return LOST, f"traceback: {_last(said)}"
+        return LOST, f"traceback: {_raised(said)}"
     if outcome.code == 3:
         return LOST, f"internal fault: {_fault(outcome)}"
     if outcome.peak > MOST:
@@ -98,12 +98,19 @@ def _last(said: str) -> str:
     return lines[-1][:300] if lines else "(it said nothing)"
 
 
+def _raised(text: str) -> str:
+    """The error at the end of a traceback, and the last place of ours."""
+    trace = text.rpartition("Traceback (most recent call last)")[2]
+    places = re.findall(r'File ".*?(d2dfl/[\w/]+\.py)", line (\d+)', trace)
+    error = next((line for line in trace.splitlines()[1:] if line and not line.startswith(" ")), "?")
+    return f"{error[:300]} ({':'.join(places[-1]) if places else '?'})"
+
+
 def _fault(outcome: Outcome) -> str:
     """The error that an internal fault is about: from the traceback that it wrote, or from what it said."""
     for path in outcome.temporary.rglob("*"):
         if path.is_file() and "Traceback" in (text := path.read_text(errors="replace")):
-            places = re.findall(r'File ".*?(d2dfl/[\w/]+\.py)", line (\d+)', text)
-            return f"{_last(text)} ({':'.join(places[-1]) if places else '?'})"
+            return _raised(text)
     return _last(outcome.stderr)
 
 

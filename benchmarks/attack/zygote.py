@@ -27,7 +27,20 @@ TINY = ["--devices", "3", "--seed", "1"]
 WARM = (
     ["discover", *TINY],
     *(["discover", *TINY, "--no-reference", "--method", name] for name in ("qlearning", "bandit", "greedy")),
-    ["compare", *TINY[:2], "--rounds", "1", "--seeds", "1", "--methods", "closest", "--set", "data.samples=12", "--set", "federation.device=cpu"],
+    [
+        "compare",
+        *TINY[:2],
+        "--rounds",
+        "1",
+        "--seeds",
+        "1",
+        "--methods",
+        "closest",
+        "--set",
+        "data.samples=12",
+        "--set",
+        "federation.device=cpu",
+    ],
 )
 
 
