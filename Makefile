@@ -1,16 +1,20 @@
 # make run   sets itself up and runs the main job on an embedded default
 # make test  sets itself up and runs lint, types, tests, and every experiment at its smallest
 # With an NVIDIA card: make run TORCH=torch   (takes the GPU build instead of the CPU one)
+# Also what needs Ray or TensorBoard: make test EXTRAS=ray,tensorboard
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
 VENV ?= .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/.ready-$(subst =,_,$(TORCH))
+COMMA := ,
+EXTRAS ?=
+WITH := gcn,env,dev$(if $(EXTRAS),$(COMMA)$(EXTRAS))
+READY := $(VENV)/.ready-$(subst =,_,$(TORCH))$(if $(EXTRAS),-$(subst $(COMMA),-,$(EXTRAS)))
 
 .PHONY: run test check lint types tests reproduce bench clean
 
 run: $(READY)
-	$(BIN)/d2dfl compare --set data.allocation=labels:1 --set data.samples=40 --out runs/compare
+	$(BIN)/d2dfl compare --set data.allocation=labels:1 --set data.samples=40
 
 test: check
 
@@ -28,7 +32,7 @@ tests: $(READY)
 
 # Every experiment of the paper, as small as it gets: that all of them run, not what they find.
 reproduce: $(READY)
-	@mkdir -p build
+	@rm -rf build/reproduce-tiny && mkdir -p build
 	$(BIN)/d2dfl reproduce all --scale tiny --out build/reproduce-tiny > build/reproduce.log 2>&1 || { tail -40 build/reproduce.log; exit 1; }
 	$(BIN)/d2dfl report build/reproduce-tiny --out build/report.html
 
@@ -42,7 +46,7 @@ $(READY): pyproject.toml constraints.txt
 	  { echo "d2dfl needs Python 3.11 or newer; call: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	grep -v '^torch==' constraints.txt > $(VENV)/constraints.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/constraints.txt '$(TORCH)' -e '.[gcn,env,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(VENV)/constraints.txt '$(TORCH)' -e '.[$(WITH)]'
 	@touch $@
 
 clean:

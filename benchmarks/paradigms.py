@@ -11,12 +11,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from d2dfl.compare import compare
+from d2dfl.compare import compare, plan_of
 from d2dfl.config import Config
 from d2dfl.data.datasets import status
 from d2dfl.errors import UserError
 from d2dfl.methods import discover
 from d2dfl.presets import PARADIGMS, preset
+from d2dfl.record import run_folder
 from d2dfl.report import markdown, write_all
 from d2dfl.simulate import data_set, methods_named, setting_of
 
@@ -80,11 +81,14 @@ def main() -> None:
             folder = (given.out or Path(scratch)) / name.replace(", ", "-")
             try:
                 methods = methods_named(given.methods)
-                result = compare(config, methods, range(given.seeds), folder, False, lambda *_: None)
+                seeds = range(given.seeds)
+                with run_folder(folder, plan_of(config, methods, seeds)) as record:
+                    result = compare(config, methods, seeds, record)
+                    write_all(result, folder)
+                    record.finish()
             except UserError as error:
                 print(f"\n### {name}: {error}", flush=True)
                 continue
-            write_all(result, folder)
             print(f"\n### {name}\n\n{markdown(result)}\n{shares(config, given.seeds)}", flush=True)
 
 

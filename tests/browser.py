@@ -30,7 +30,12 @@ OPTIONS = (
     "--disable-dev-shm-usage",
     "--no-first-run",
     "--hide-scrollbars",
+    # It looks for updates and the like by itself. No name leads anywhere, so that nothing but this machine is reached.
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
 )
+NEEDED = "no Chromium: apt-get install chromium"
 
 
 def chromium() -> str | None:

@@ -1,8 +1,13 @@
-"""Networks that many tests share."""
+"""What many tests share; and what was not tested is said at the end, or fails where all must be."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
+from browser import Tab, browser
 from d2dfl import Config, Network, preset
 
 RULES = {
@@ -26,6 +31,23 @@ def config(request: pytest.FixtureRequest) -> Config:
     return config_of(request.param)
 
 
+@pytest.fixture(scope="session")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with browser(tmp_path_factory.mktemp("profile")) as tab:
+        yield tab
+
+
+@pytest.fixture
+def tab(window: Tab) -> Iterator[Tab]:
+    """The window; at the end of a test nothing has gone wrong, and nothing but the page was asked for."""
+    window.errors.clear()
+    window.requests.clear()
+    yield window
+    assert window.errors == []
+    assert [address for address in window.requests if not address.startswith(("file:", "data:", "blob:"))] == []
+    window.run("localStorage.clear()")
+
+
 def random_slots(network: Network, edges: int, seed: int) -> np.ndarray:
     """Random valid links without repetition, some missing."""
     generator = np.random.default_rng(seed)
@@ -35,3 +57,26 @@ def random_slots(network: Network, edges: int, seed: int) -> np.ndarray:
         picks = generator.permutation(real)[:edges]
         slots[device, : len(picks)] = np.where(generator.random(len(picks)) < 0.8, picks, -1)
     return slots
+
+
+def skipped(config: pytest.Config) -> Counter[str]:
+    """Why tests were skipped, and how many for each reason."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    reports = reporter.stats.get("skipped", []) if reporter else []
+    return Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if os.environ.get("D2DFL_ALL_TESTS") == "1" and skipped(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    reasons = skipped(config)
+    if not reasons:
+        return
+    words = [f"{number} test{'' if number == 1 else 's'} ({reason})" for reason, number in reasons.items()]
+    must = os.environ.get("D2DFL_ALL_TESTS") == "1"
+    start = "FAILED, since all tests must run; not tested: " if must else "not tested here: "
+    terminalreporter.write_line(start + ", ".join(words), red=must, yellow=not must)

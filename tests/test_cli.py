@@ -46,6 +46,7 @@ def test_all_outputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "graph.json",
         "graph.png",
         "network.npz",
+        "run.json",
     }
 
 
@@ -74,6 +75,8 @@ def test_comparison(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyt
     assert max(row["share_of_best_known"] for row in rows) == 1.0
     assert {path.name for path in (tmp_path / "c").iterdir()} == {
         "comparison.json",
+        "config.toml",
+        "run.json",
         "graphs.html",
         "graphs.png",
         "network.npz",

@@ -1,8 +1,13 @@
 """Configuration: presets, texts, TOML, errors."""
 
+import dataclasses
+import math
+import typing
+
 import pytest
 
 from d2dfl import Config, UserError, preset
+from d2dfl.section import allowed
 
 
 @pytest.mark.parametrize("name", ["best", "paper"])
@@ -32,22 +37,62 @@ def test_texts() -> None:
         ("nothing.gate=1", "the sections are"),
         ("reward.nothing=1", "section reward has"),
         ("reward.gate=x", "a whole number"),
-        ("reward.gate=-1", "at least 0"),
+        ("reward.gate=-1", "from 0 to 100,000"),
         ("reward.tolerance=2", "from 0 to 1"),
         ("reward.kind=other", "one of gain, change"),
         ("discovery.no_link=maybe", "true or false"),
         ("channel.rate=nan", "a number"),
+        ("channel.rate=inf", "from 0 to 100"),
+        ("channel.rate=1e308", "from 0 to 100"),
+        ("channel.lowest=0.6", "at most channel.highest"),
+        ("network.devices=" + "9" * 30, "from 1 to 100,000,000"),
+        ("network.devices=" + "9" * 5000, "a whole number"),
+        ("data.dataset=" + "x" * 5000, "at most 4,096"),
+        ("data.dataset=a\x1b[2J", "printable"),
     ],
 )
 def test_bad_settings_say_what_would_be_right(text: str, says: str) -> None:
-    with pytest.raises(UserError, match=says):
+    with pytest.raises(UserError, match=says) as caught:
         Config().with_texts([text])
+    assert len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["x", "a = 1", "[reward]\ngate = 'a'", "[reward]\nnothing = 1"])
+def test_every_number_has_bounds_and_its_default_is_within_them() -> None:
+    config = Config()
+    for section in dataclasses.fields(config):
+        part = getattr(config, section.name)
+        for field in dataclasses.fields(part):
+            value, low, high = getattr(part, field.name), field.metadata["low"], field.metadata["high"]
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                assert math.isfinite(low)
+                assert math.isfinite(high)
+                assert low <= value <= high
+                for wrong in (math.inf, -math.inf, math.nan, high * 2 + 1, 10**400, "1", None, True, [1]):
+                    with pytest.raises(UserError, match=f"{field.name} cannot be"):
+                        dataclasses.replace(part, **{field.name: wrong})
+            assert allowed(field, typing.get_type_hints(type(part))[field.name])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        "a = 1",
+        "[reward]\ngate = 'a'",
+        "[reward]\nnothing = 1",
+        "[reward]\ngate = " + "9" * 5000,
+        "[reward]\ngate = " + "[" * 100_000,
+        "[reward]\ngate = 1979-05-27T07:32:00Z",
+        "[reward]\ngate = inf",
+        "[reward]\nkind = ['gain']",
+        "[reward]\ngate = 1\ngate = 2",
+    ],
+)
 def test_bad_toml(text: str) -> None:
-    with pytest.raises(UserError):
+    with pytest.raises(UserError) as caught:
         Config().with_toml(text)
+    assert len(str(caught.value)) < 400
 
 
 def test_unknown_preset() -> None:

@@ -1,8 +1,11 @@
 """Pictures: every format is valid, the same input gives the same bytes, odd networks are drawn too."""
 
+import base64
 import dataclasses
+import hashlib
 import json
 import re
+from html import unescape
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+from d2dfl import __version__
 from d2dfl.discovery.evaluate import Evaluation, evaluate, graph_of
 from d2dfl.draw import SUFFIXES, draw_graph, draw_row
 from d2dfl.draw_scene import curves, layout, link_level, links_of, node_level, stage_of
@@ -47,12 +51,9 @@ def check(path: Path) -> None:
 
 def plotly_arguments(page: str) -> tuple[list[dict], dict]:
     """Traces and layout that a page hands to plotly."""
-    start = re.search(r'Plotly\.newPlot\(\s*"d2dfl",\s*', page)
-    assert start
-    traces, end = json.JSONDecoder().raw_decode(page, start.end())
-    comma = re.compile(r",\s*").match(page, end)
-    assert comma
-    return traces, json.JSONDecoder().raw_decode(page, comma.end())[0]
+    (data,) = re.findall(r'<script type="application/json" id="d2dfl-data">(.*?)</script>', page, re.DOTALL)
+    figure = json.loads(data)
+    return figure["data"], figure["layout"]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -157,7 +158,7 @@ def test_the_page_holds_the_data_and_loads_nothing(tmp_path: Path) -> None:
     path = tmp_path / "graph.html"
     draw_graph(network, graph, evaluation, path, title="Most trusted")
     page = path.read_text()
-    assert not re.search(r"<(script|img|iframe|link)[^>]*\b(src|href)\s*=", page)
+    assert not re.search(r"<(script|img|iframe|link)[^>]*\b(src|href)\s*=(?!\"data:)", page)
     traces, _ = plotly_arguments(page)
     devices, links = traces[-1], traces[-2]
     assert len(devices["x"]) == network.devices
@@ -170,6 +171,26 @@ def test_the_page_holds_the_data_and_loads_nothing(tmp_path: Path) -> None:
     assert f"partition {partition}: " in words
     assert f"<b>Device {sender} → device {receiver}</b>" in links["text"][0]
     assert f"loss probability {graph.drop[receiver, 0]:.1%}" in links["text"][0]
+
+
+def test_no_title_is_part_of_a_script(tmp_path: Path) -> None:
+    network, graph, evaluation = example()
+    titles = ["plain", "</script><script>window.pwned=1</script>", "half \udc80 a character"]
+    pages = []
+    for title in titles:
+        draw_graph(network, graph, evaluation, tmp_path / "graph.html", title=title, subtitle=title)
+        pages.append((tmp_path / "graph.html").read_text(encoding="utf-8"))
+    policies, scripts = (
+        [re.findall(pattern, page, re.DOTALL) for page in pages]
+        for pattern in (r'http-equiv="Content-Security-Policy" content="(.*?)"', r"<script>(.*?)</script>")
+    )
+    assert policies[0] == policies[1] == policies[2]
+    assert scripts[0] == scripts[1] == scripts[2]
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts[0]]
+    assert re.findall(r"script-src (.*?);", unescape(policies[0][0])) == [" ".join(f"'sha256-{it}'" for it in digests)]
+    assert len(digests) == 2
+    assert policies[0][0].startswith("default-src &#x27;none&#x27;; ")
+    assert f'<meta name="generator" content="d2dfl {__version__}">' in pages[0]
 
 
 @pytest.mark.parametrize("count", [2, 6])

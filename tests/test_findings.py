@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -110,11 +111,29 @@ def test_a_bad_record_is_one_sentence(tmp_path: Path, change: Callable[[dict[str
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b"3", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}', b"9" * 5000], ids=range(8)
+    "content",
+    [b"", b"{", b"[]", b"3", b"\xff\xfe", b"[" * 100_000, b'{"format": 1}', b"9" * 5000, b'{"format": 1, "format": 1}'],
+    ids=range(9),
 )
 def test_a_file_that_is_no_record(tmp_path: Path, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
-    with pytest.raises(UserError):
+    with pytest.raises(UserError) as caught:
+        Findings.load(tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_that_is_no_plain_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    with pytest.raises(UserError, match="is a pipe"):
+        Findings.load(tmp_path)
+    with pytest.raises(UserError, match="is a device"):
+        Findings.load(Path("/dev/zero"))
+
+
+def test_a_record_too_large_to_be_one(tmp_path: Path) -> None:
+    with (tmp_path / FILE).open("wb") as file:
+        file.truncate(1 << 40)  # a hole, which takes no room on the disk
+    with pytest.raises(UserError, match="1,099,511,627,776 bytes"):
         Findings.load(tmp_path)
 
 

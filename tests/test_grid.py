@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from joblib.parallel import BACKENDS
 from threadpoolctl import threadpool_info
 
 from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.grid import Outcome, Progress, Task, file_name, run_grid, time_left
+from d2dfl.grid import Cells, Outcome, Progress, Task, file_name, read_cell, run_grid, time_left
 
 TESTS = Path(__file__).parent
 
@@ -66,6 +68,18 @@ def grid(tasks: list[Task], folder: Path, **options: Any) -> Outcome:
 def cells(folder: Path) -> dict[str, bytes]:
     """All files of the cells, hidden ones too."""
     return {path.name: path.read_bytes() for path in (folder / "cells").iterdir()}
+
+
+def test_no_flipped_bit_in_a_cell_goes_unnoticed(tmp_path: Path) -> None:
+    Cells.open(tmp_path).keep("a", '{"seed": 1}', '{"scores": [0.25, 1e-17], "name": "x"}')
+    (file,) = (tmp_path / "cells").iterdir()
+    content, whole = file.read_bytes(), read_cell(file)
+    assert whole is not None
+    for bit in range(8 * len(content)):
+        flipped = bytearray(content)
+        flipped[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(flipped)
+        assert read_cell(file) in (None, whole), flipped  # a space may become another kind of space
 
 
 def test_workers_use_as_many_threads_as_asked_for_and_we_as_before(tmp_path: Path) -> None:
@@ -122,12 +136,18 @@ def test_resume_works_on_what_is_missing_damaged_or_changed_only(tmp_path: Path)
     files["c"].write_text('{"format": 1}')
     files["e"].write_bytes(whole[files["f"].name])  # whole, but of another task
     files["g"].write_bytes(whole[files["g"].name].replace(b'"seed": 0', b'"seed": false'))  # equal for Python only
-    (folder / "cells" / f".{files['a'].name}.17.part").write_text("{")
+    broken = cells(folder)
     log.unlink()
     after = grid(tasks(1), folder, resume=True)
     assert sorted(log.read_text().split()) == ["a", "b", "c", "d", "e", "g"]
     assert after.done_before == 1
-    assert {name for name, content in cells(folder).items() if content != whole.get(name)} == {files["d"].name}
+    now = cells(folder)
+    assert {name for name, content in now.items() if "aside" not in name and content != whole[name]} == {
+        files["d"].name
+    }
+    # Whatever stood in the place of a result is still there.
+    asides = {name.removesuffix(".aside-1"): content for name, content in now.items() if name.endswith(".aside-1")}
+    assert asides == {files[name].name: broken[files[name].name] for name in "bcdeg"}
     assert after.results["d"] != before.results["d"]
     log.unlink()
     assert grid(tasks(1), folder, resume=True).done_before == 7
@@ -135,7 +155,7 @@ def test_resume_works_on_what_is_missing_damaged_or_changed_only(tmp_path: Path)
     # Without resume all is done anew, and other files stay.
     assert grid(tasks(1)[:2], folder).done_before == 0
     assert sorted(log.read_text().split()) == ["a", "b"]
-    assert len(cells(folder)) == 7
+    assert len([name for name in cells(folder) if name.endswith(".json")]) == 7
     assert (folder / "other").exists()
 
 
@@ -263,20 +283,40 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     assert grid(seeds(4), tmp_path, resume=True).done_before == 1
 
 
+@pytest.fixture
+def ray(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package, which reads these when it is imported: it talks to this machine only, and tells nobody of itself."""
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # Ray's word for loopback
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    return pytest.importorskip("ray", reason="no Ray: make test EXTRAS=ray,tensorboard")
+
+
+@pytest.fixture
+def cluster(ray: Any) -> Iterator[None]:
+    """A Ray cluster that ends with the test, however it ends."""
+    path = {"env_vars": {"PYTHONPATH": str(TESTS)}}  # a cluster has our package, but not these tests
+    with tempfile.TemporaryDirectory(prefix="ray-") as folder:  # names of sockets in it must be short
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=path, _temp_dir=folder)
+            assert [node["NodeManagerAddress"] for node in ray.nodes()] == ["127.0.0.1"]
+            yield
+        finally:
+            ray.shutdown()
+
+
 @pytest.mark.filterwarnings("ignore")  # of Ray and of what it starts
-def test_ray_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ray = pytest.importorskip("ray", reason="pip install 'd2dfl[ray]'")
+def test_no_ray_cluster_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ray: Any) -> None:
     monkeypatch.setenv("RAY_ADDRESS", "nowhere")
     with pytest.raises(UserError, match="ray start --head"):
         grid(seeds(1), tmp_path / "grid", engine="ray")
-    monkeypatch.delenv("RAY_ADDRESS")
-    path = {"env_vars": {"PYTHONPATH": str(TESTS)}}  # a cluster has our package, but not these tests
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=path)
-    try:
-        tasks = [*seeds(4), Task("fail", {"do": "fail"}), Task("die", {"do": "die"})]
-        far = [grid(tasks, tmp_path / f"{workers}", engine="ray", workers=workers) for workers in (1, 2)]
-    finally:
-        ray.shutdown()
+    assert not ray.is_initialized()
+
+
+@pytest.mark.filterwarnings("ignore")  # of Ray and of what it starts
+def test_ray_gives_the_same_bytes(tmp_path: Path, cluster: None) -> None:
+    tasks = [*seeds(4), Task("fail", {"do": "fail"}), Task("die", {"do": "die"})]
+    far = [grid(tasks, tmp_path / f"{workers}", engine="ray", workers=workers) for workers in (1, 2)]
     near = grid(tasks, tmp_path / "near")
     assert cells(tmp_path / "1") == cells(tmp_path / "2") == cells(tmp_path / "near")
     assert far[0].results == far[1].results == near.results

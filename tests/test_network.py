@@ -60,13 +60,21 @@ def test_csv(tmp_path: Path) -> None:
         file.write_text(bad)
         with pytest.raises(UserError):
             channel.read_csv(file)
-    with pytest.raises(UserError, match="cannot read"):
+    with pytest.raises(UserError, match="there is no file"):
         channel.read_csv(tmp_path / "missing.csv")
 
 
 def test_quantised_levels() -> None:
     config = small(**{"channel.levels": 5}).channel
     assert channel.quantise([0.05, 0.149, 0.151, 0.55, 0.9, 0.0], config).tolist() == [0, 0, 1, 4, 4, 0]
+
+
+def test_one_power_for_all_is_one_level_and_limits_are_in_order() -> None:
+    one = small(**{"channel.lowest": 0.3, "channel.highest": 0.3, "channel.dynamic": True})
+    assert channel.quantise([0.3, 0.1], one.channel).tolist() == [0, 0]
+    assert (Network.generate(one, 0).rss == 0.3).all()
+    with pytest.raises(UserError, match="channel.lowest"):
+        Network.generate(small(**{"channel.lowest": 0.9}), 0)
 
 
 @pytest.mark.parametrize("devices", [2, 25, 60])

@@ -2,36 +2,18 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import demo_findings as demo
-from browser import Tab, browser, chromium
+from browser import NEEDED, Tab, chromium
 from d2dfl.findings import Chart, Findings, Map
 from d2dfl.page import write_page
 from test_page import HOSTILE, demo_folders, everywhere
 
-pytestmark = pytest.mark.skipif(chromium() is None, reason="there is no Chromium on this machine")
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
-    with browser(tmp_path_factory.mktemp("profile")) as tab:
-        yield tab
-
-
-@pytest.fixture
-def tab(window: Tab) -> Iterator[Tab]:
-    """The window; at the end of a test nothing has gone wrong, and nothing but the page was asked for."""
-    window.errors.clear()
-    window.requests.clear()
-    yield window
-    assert window.errors == []
-    assert [address for address in window.requests if not address.startswith(("file:", "data:"))] == []
-    window.run("localStorage.clear()")
+pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,5 @@
 """All paradigms on one road: partitions, networks, exchange, training; noise on messages; bad input."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -41,9 +39,9 @@ def small(paradigm: str, preset_name: str = "best", **changes: object) -> Config
 
 @pytest.mark.parametrize("paradigm", PARADIGMS)
 @pytest.mark.parametrize("name", ["best", "paper"])
-def test_one_road_for_all(paradigm: str, name: str, tmp_path: Path) -> None:
+def test_one_road_for_all(paradigm: str, name: str) -> None:
     config = small(paradigm, name)
-    result = compare(config, ["marginal", "qlearning"], [0], tmp_path, False, lambda *_: None)
+    result = compare(config, ["marginal", "qlearning"], [0])
     rows = {row.method: row for row in result.rows}
     assert result.score_name == {"regression": "mse"}.get(paradigm, result.score_name)
     assert rows["marginal"].moved > 0

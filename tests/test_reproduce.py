@@ -30,6 +30,7 @@ from d2dfl.reproduce.verdicts import (
     verdicts,
 )
 from d2dfl.reproduce.work import cell_of, final
+from d2dfl.storage import TakenError
 
 COMMAND = [sys.executable, "-c", "from d2dfl.cli import main; main()", "reproduce"]
 QUICK = ["example", "curve-regression", "agreement"]
@@ -251,7 +252,7 @@ def test_a_script_that_breaks_is_one_sentence(tmp_path: Path, content: str, sent
 
 
 def test_nothing_to_show_is_said(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no measured cells"):
+    with pytest.raises(UserError, match="not a run folder"):
         reproduce(Request(["example"], "tiny", tmp_path, show=True))
 
 
@@ -327,10 +328,25 @@ def test_resume_takes_what_is_there_and_a_new_run_nothing(tmp_path: Path) -> Non
     cell.rename(cell.with_name("of_another_grouping.json"))  # as a GPU or another experiment would name it
     source.write_text("2")
     assert run(resume=True) == "1.000 ± 0.000"
-    assert run(resume=False) == "2.000 ± 0.000"
-    (out / "cells" / "damaged.json").write_text("{")
-    source.write_text("3")
+    with pytest.raises(TakenError, match="holds measurements of .*mine.py: go on with --resume"):
+        run(resume=False)
+    (out / "cells" / "mine.json").write_text("{")  # somebody's own
+    (out / "cells" / "of_another_grouping.json").write_text("{")
     assert run(resume=True) == "2.000 ± 0.000"
+    assert (out / "cells" / "mine.json").read_text() == "{"
+    assert (out / "cells" / "of_another_grouping.json").read_text() == "{"
+
+
+def test_a_folder_that_is_no_reproduction_stays_as_it_is(tmp_path: Path) -> None:
+    for content in ({"notes.txt": "mine"}, {"cells/mine.json": "{"}, {"run.json": "{}"}):
+        folder = tmp_path / next(iter(content)).replace("/", "-")
+        for name, text in content.items():
+            (folder / name).parent.mkdir(parents=True)
+            (folder / name).write_text(text)
+        for resume, show in ((False, False), (True, False), (False, True)):
+            with pytest.raises(UserError, match="not a run folder"):
+                reproduce(Request(["example"], "tiny", folder, resume=resume, show=show))
+        assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == set(content)
 
 
 def test_cells_that_train_together_do_not_take_the_place_of_others(

@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,13 @@ def test_only_our_own_leavings_are_removed(tmp_path: Path) -> None:
     remove_parts(tmp_path)
     assert not ours.exists()
     assert all(path.exists() for path in theirs)
+
+
+def test_reading_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"small")
+    tracemalloc.start()
+    try:
+        assert read_bytes(tmp_path / "a") == b"small"  # it may have 16 GiB
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()

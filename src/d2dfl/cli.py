@@ -3,8 +3,10 @@
 import dataclasses
 import os
 import sys
+import tempfile
+import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 import click
 import typer
@@ -12,6 +14,7 @@ import typer.core
 from rich.console import Console
 from rich.table import Table
 
+from d2dfl import __version__
 from d2dfl.cli_graphs import compare_graphs_command, discover_command, network_command
 from d2dfl.cli_learn import compare_and_print, data_app, learning_config, rerun_and_print
 from d2dfl.cli_options import (
@@ -23,19 +26,27 @@ from d2dfl.cli_options import (
     ParadigmName,
     Preset,
     Rounds,
+    RunOut,
     SchemeName,
     Seed,
     Settings,
     TrustRule,
     config_of,
 )
-from d2dfl.cli_output import console
+from d2dfl.cli_output import say
 from d2dfl.cli_report import report_command
 from d2dfl.cli_reproduce import reproduce_command
+from d2dfl.compiled import not_kept
 from d2dfl.errors import UserError
 from d2dfl.methods import METHODS, method_named
-from d2dfl.plugins import load_file
+from d2dfl.plugins import load_file, place_in_user_file
 from d2dfl.presets import preset
+from d2dfl.record import MOST_SEEDS
+from d2dfl.section import allowed
+from d2dfl.terminal import plain, speakable
+
+RUNS = Path("runs")
+BAD_INPUT, FAULT, STOPPED = 2, 3, 130  # exit codes
 
 # Threads that wait actively fight for busy cores: beside other work a training took more than twice as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -59,6 +70,9 @@ def prepare_plugins(
     """Who should receive datapoints from whom, before federated learning starts."""
     for path in plugin or []:
         load_file(path)
+    line = not_kept()
+    if line is not None:
+        say(line)
 
 
 @app.command("run")
@@ -77,7 +91,7 @@ def run_command(
     preset_name: Preset = "best",
     settings: Settings = None,
     config_file: ConfigFile = None,
-    out: Annotated[Path, typer.Option("--out", help="Run folder.")] = Path("runs/run"),
+    out: RunOut = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")] = False,
     again: Annotated[
         Path | None,
@@ -89,12 +103,12 @@ def run_command(
 ) -> None:
     """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
     if again is not None:
-        rerun_and_print(again, out, resume, console, log)
+        rerun_and_print(again, out, RUNS / "run", resume, log or [])
         return
     config = config_of(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
     chosen = method_named(method or config.discovery.method).name
-    compare_and_print(config, chosen, [seed], out, resume, console, log)
+    compare_and_print(config, [chosen], [seed], out, RUNS / "run", resume, log or [])
 
 
 @app.command("compare")
@@ -102,7 +116,7 @@ def compare_command(
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (ours, the paper's and its baselines).")
     ] = "all",
-    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1)] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 3,
     dataset: DatasetName = None,
     paradigm: ParadigmName = "supervised",
     scheme: SchemeName = None,
@@ -113,14 +127,17 @@ def compare_command(
     preset_name: Preset = "best",
     settings: Settings = None,
     config_file: ConfigFile = None,
-    out: Annotated[Path, typer.Option("--out", help="Run folder.")] = Path("runs/compare"),
+    out: RunOut = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")] = False,
     log: LogNames = None,
 ) -> None:
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
     config = config_of(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
-    compare_and_print(config, methods, list(range(seeds)), out, resume, console, log)
+    from d2dfl.simulate import methods_named  # imports PyTorch
+
+    names = methods_named(methods)
+    compare_and_print(config, names, list(range(seeds)), out, RUNS / "compare", resume, log or [])
 
 
 app.add_typer(data_app, name="data")
@@ -135,48 +152,82 @@ def methods_command() -> None:
     table = Table("method", "what it does")
     for method in METHODS.values():
         table.add_row(method.name, method.summary)
-    Console().print(table)
+    Console(markup=False).print(table)
 
 
 @app.command("fields")
 def fields_command(preset_name: Preset = "best") -> None:
-    """List every setting with its value in a preset."""
-    table = Table("setting", "value", "what it is")
+    """List every setting with its value in a preset, and what it may be."""
+    table = Table("setting", "value", "may be", "what it is")
     config = preset(preset_name)
     for section in dataclasses.fields(config):
         part = getattr(config, section.name)
+        hints = get_type_hints(type(part))
         for field in dataclasses.fields(part):
-            table.add_row(f"{section.name}.{field.name}", str(getattr(part, field.name)), field.metadata["help"])
-    Console().print(table)
+            value, bounds = str(getattr(part, field.name)), allowed(field, hints[field.name])
+            table.add_row(f"{section.name}.{field.name}", value, bounds, field.metadata["help"])
+    Console(markup=False).print(table)
 
 
 def main() -> None:
-    """Entry point: any bad input ends with one sentence and exit code 2."""
+    """Entry point. 0: done; 1: a reproduction misses cells; 2: bad input; 3: a fault of ours; 130: stopped."""
+    speakable(sys.stdout)
+    speakable(sys.stderr)
     try:
         # Without standalone mode, usage errors arrive here as exceptions and `--help` returns.
         code = app(standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
-    except UserError as error:
-        _fail(str(error))
-    except click.exceptions.NoArgsIsHelpError as error:
+    except KeyboardInterrupt:
+        code = STOPPED
+    except BaseException as error:  # SystemExit among them: nothing of ours calls it below this line
+        code = _answer(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _answer(error: BaseException) -> int:
+    """Say in one sentence what went wrong, and give the exit code."""
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
         sys.stdout.write(error.format_message() + "\n")
-        sys.exit(2)
-    except click.ClickException as error:
-        _fail(error.format_message().rstrip("."))
-    except click.Abort:
-        sys.exit(130)
-    except OSError as error:  # a full disk, a folder that may not be written
-        where = f" ({error.filename})" if error.filename else ""
-        _fail(f"the system refused: {error.strerror or error}{where}")
-    except MemoryError as error:
-        _fail(
-            f"this network does not fit in memory ({error}): take fewer devices, or fewer slots with --set channel.slots=64"
+        return BAD_INPUT
+    if isinstance(error, click.Abort):
+        # click also takes the end of a file, wherever it was met, for a wish to stop.
+        return STOPPED if not isinstance(error.__cause__, EOFError) else _answer(error.__cause__)
+    if isinstance(error, UserError):
+        return _fail(str(error))
+    if isinstance(error, click.ClickException):
+        return _fail(error.format_message().rstrip("."))
+    if isinstance(error, MemoryError):
+        return _fail(
+            f"this does not fit in memory ({str(error) or 'it is full'}): take fewer devices, or fewer candidates "
+            "with --set channel.slots=16"
         )
+    theirs = place_in_user_file(error)
+    if theirs is not None:
+        return _fail(f"{theirs} fails with {type(error).__name__}: {error}")
+    if isinstance(error, OSError) and error.strerror:  # a full disk, a folder that may not be written
+        where = f" ({error.filename})" if error.filename else ""
+        return _fail(f"the system refused: {error.strerror}{where}")
+    return _fault(error)
 
 
-def _fail(sentence: str) -> None:
-    sys.stderr.write(f"d2dfl: {sentence}\n")
-    sys.exit(2)
+def _fail(sentence: str) -> int:
+    sys.stderr.write(f"d2dfl: {plain(' '.join(sentence.split()))}\n")
+    return BAD_INPUT
+
+
+def _fault(error: BaseException) -> int:
+    """Our fault: keep the traceback for whoever mends it."""
+    trace = "".join(traceback.format_exception(error))
+    try:
+        number, path = tempfile.mkstemp(prefix="d2dfl-fault-", suffix=".txt")
+        with os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(f"d2dfl {__version__}: {sys.argv[1:]}\n{trace}")
+        where = f"the traceback is in {path}"
+    except OSError:
+        sys.stderr.write(trace)
+        where = "the traceback stands above"
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    sys.stderr.write(f"d2dfl: this is a fault of d2dfl, not yours ({plain(what)}): {where}, please report it\n")
+    return FAULT
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,20 +31,22 @@ from d2dfl.cli_options import (
 from d2dfl.cli_output import (
     as_dict,
     as_json,
+    check_outputs,
     check_picture,
     console,
     draw_all,
     draw_one,
-    make_folder,
     print_comparison,
     print_side_by_side,
     save_all,
+    say,
 )
 from d2dfl.config import Config
 from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.methods import METHODS, Discovery, discover, method_named, warm_up
+from d2dfl.methods import METHODS, Discovery, discover, method_named, methods_listed, warm_up
 from d2dfl.network import Network
-from d2dfl.network.files import load_network, save_network
+from d2dfl.network.files import check_network_name, load_network, save_network
+from d2dfl.record import Plan, run_folder
 from d2dfl.storage import write_whole
 
 REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks for the best known objective
@@ -87,28 +89,39 @@ def discover_command(
     config = config_of(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network, paradigm)
     chosen = method_named(method or config.discovery.method)
     check_picture(picture)
+    check_outputs(json_file, picture, graphml)
+    plan = Plan("graph", config.to_toml(), {"method": chosen.name, "seed": seed})
+    with run_folder(out, plan) if out else nullcontext():
+        result, best = _discovered(config, chosen.name, seed, network, dataset, reference)
+        if json_file == "-":
+            sys.stdout.write(as_json(result, best) + "\n")
+        elif json_file is not None:
+            write_whole(Path(json_file), as_json(result, best).encode())
+        if picture is not None:
+            draw_one(result, picture)
+        if graphml is not None:
+            write_whole(graphml, result.graph.to_graphml(result.network).encode())
+        if out is not None:
+            save_all(result, best, out)
+
+
+def _discovered(
+    config: Config, method: str, seed: int, network: Path | None, dataset: str | None, reference: bool
+) -> tuple[Discovery, float | None]:
+    """Find and print the graph, and the best known objective where it was asked for."""
     if dataset is None and config.partition.paradigm == "supervised":
         net = _network(network, config, seed)
     else:
         net = _network_of_data(network, learning_config(config, dataset, None, None), seed)
-    result = _run(net, config, seed, chosen.name)
+    result = _run(net, config, seed, method)
     others = []
-    if reference and chosen.name not in ("optimum", "none") and net.candidates.size <= REFERENCE_LIMIT:
+    if reference and method not in ("optimum", "none") and net.candidates.size <= REFERENCE_LIMIT:
         others.append(_run(net, config, seed, "optimum"))
-    best = summary.best_known([result, *others]) if others or chosen.name == "optimum" else None
+    best = summary.best_known([result, *others]) if others or method == "optimum" else None
     print_side_by_side([result, *others], best)
     for sentence in summary.unlinked_sentences(net, result.graph):
-        console.print(sentence, highlight=False)
-    if json_file == "-":
-        sys.stdout.write(as_json(result, best) + "\n")
-    elif json_file is not None:
-        write_whole(Path(json_file), as_json(result, best).encode())
-    if picture is not None:
-        draw_one(result, picture)
-    if graphml is not None:
-        write_whole(graphml, result.graph.to_graphml(net).encode())
-    if out is not None:
-        save_all(result, best, out)
+        console.print(sentence)
+    return result, best
 
 
 def compare_graphs_command(
@@ -135,33 +148,43 @@ def compare_graphs_command(
 ) -> None:
     """Put methods side by side on the same network."""
     config = config_of(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network)
-    names = list(METHODS) if methods == "all" else [method_named(name.strip()).name for name in methods.split(",")]
+    names = list(METHODS) if methods == "all" else methods_listed(methods)
     check_picture(picture)
+    check_outputs(json_file, picture)
+    plan = Plan("graphs", config.to_toml(), {"methods": names, "seed": seed})
+    with run_folder(out, plan) if out else nullcontext():
+        results, best = _compared(config, names, seed, network, skip=methods == "all")
+        content = json.dumps([as_dict(item, best) for item in results], allow_nan=False)
+        if json_file == "-":
+            sys.stdout.write(content + "\n")
+        elif json_file is not None:
+            write_whole(Path(json_file), content.encode())
+        if picture is not None:
+            draw_all(results, picture)
+        if out is not None:
+            write_whole(out / "comparison.json", content.encode())
+            save_network(results[0].network, out / "network.npz")
+            for suffix in ("png", "html"):
+                draw_all(results, out / f"graphs.{suffix}")
+            say(f"results: {out}")
+
+
+def _compared(
+    config: Config, names: list[str], seed: int, network: Path | None, skip: bool
+) -> tuple[list[Discovery], float]:
+    """Find and print the graphs of all methods; `skip`: leave out those that lack their package."""
     net = _network(network, config, seed)
     results = []
     for name in names:
         try:
             results.append(_run(net, config, seed, name))
         except MissingExtraError as error:
-            if methods != "all":
+            if not skip:
                 raise
-            console.print(f"left out: {error}", highlight=False)
+            say(f"left out: {error}")
     best = summary.best_known(results)
     print_comparison(results, best)
-    content = json.dumps([as_dict(item, best) for item in results], allow_nan=False)
-    if json_file == "-":
-        sys.stdout.write(content + "\n")
-    elif json_file is not None:
-        write_whole(Path(json_file), content.encode())
-    if picture is not None:
-        draw_all(results, picture)
-    if out is not None:
-        make_folder(out)
-        write_whole(out / "comparison.json", content.encode())
-        save_network(net, out / "network.npz")
-        for suffix in ("png", "html"):
-            draw_all(results, out / f"graphs.{suffix}")
-        console.print(f"results: {out}", highlight=False, soft_wrap=True)
+    return results, best
 
 
 def network_command(
@@ -177,14 +200,11 @@ def network_command(
 ) -> None:
     """Generate a network and save it, as a start for one's own."""
     config = config_of(preset_name, config_file, settings, devices, partitions, labels, trust, None, None)
+    check_network_name(save)
+    check_outputs(save)
     net = Network.generate(config, seed)
     save_network(net, save)
-    clusters = len(net.budget)
-    console.print(
-        f"{save}: {net.devices} devices, {net.partitions} partitions, {clusters} reliable clusters",
-        highlight=False,
-        soft_wrap=True,
-    )
+    say(f"{save}: {net.devices} devices, {net.partitions} partitions, {len(net.budget)} reliable clusters")
 
 
 def _network(file: Path | None, config: Config, seed: int) -> Network:

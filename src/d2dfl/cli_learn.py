@@ -1,7 +1,10 @@
 """Commands that train: run, compare, data. Heavy imports wait until a command needs them."""
 
 import sys
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich import box
@@ -9,9 +12,14 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from d2dfl.cli_output import console, say
 from d2dfl.config import Config
 from d2dfl.errors import UserError
 from d2dfl.findings import counted, span
+from d2dfl.storage import read_text
+
+if TYPE_CHECKING:
+    from d2dfl.compare import Comparison
 
 data_app = typer.Typer(help="Datasets: what is there, what is missing, how to get it.", no_args_is_help=True)
 
@@ -24,44 +32,64 @@ def learning_config(config: Config, dataset: str | None, scheme: str | None, rou
 
 def compare_and_print(
     config: Config,
-    methods: str,
-    seeds: list[int],
-    out: Path,
+    methods: Sequence[str],
+    seeds: Sequence[int],
+    out: Path | None,
+    default: Path,
     resume: bool,
-    console: Console,
-    logs: list[str] | None = None,
+    logs: Sequence[str] = (),
 ) -> None:
-    """Run a comparison with a progress bar, print its table, write its files."""
-    from d2dfl.compare import compare
+    """Run a comparison with a progress bar, print its table, write its files.
+
+    Without `out` the run gets the default folder, or one with a number where that is taken.
+    """
+    from d2dfl.compare import compare, plan_of
     from d2dfl.federation.schemes import scheme_named
-    from d2dfl.report import COLUMNS, cells, write_all
-    from d2dfl.simulate import methods_named
+    from d2dfl.record import folder_to_resume, free_folder, run_folder
+    from d2dfl.report import write_all
 
     scheme_named(config.federation.scheme)
-    names = methods_named(methods)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("prepare", total=1.0)
-        result = compare(
-            config,
-            names,
-            seeds,
-            out,
-            resume,
-            lambda what, share: progress.update(task, description=what, completed=share),
-            logs or [],
-        )
-        progress.update(task, description="draw", completed=1.0)
-        write_all(result, out)
+    plan = plan_of(config, methods, seeds)
+    where = out or (folder_to_resume(default, plan) if resume else free_folder(default))
+    with run_folder(where, plan, "resume" if resume else "refuse") as record:
+        if record.finished:
+            _show_finished(where)
+            return
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+            task = progress.add_task("prepare", total=1.0)
+            try:
+                result = compare(
+                    config,
+                    methods,
+                    seeds,
+                    record,
+                    lambda what, share: progress.update(task, description=what, completed=share),
+                    logs,
+                )
+            except KeyboardInterrupt:
+                if record.checkpoints.there:
+                    say(f"stopped; to go on: the same command with --resume --out {where}")
+                raise
+            progress.update(task, description="draw", completed=1.0)
+            write_all(result, where)
+        record.finish()
+    _print_comparison(config, result)
+    say(f"results: {where}; a page of them: d2dfl report {where}")
+
+
+def _print_comparison(config: Config, result: "Comparison") -> None:
+    from d2dfl.report import COLUMNS, cells
+
     setting = result.prepared[0].setting
     sizes = [len(held) for held in setting.holdings]
+    seeds = len({seed for _, seed, _ in result.cells})
     console.print(
         f"{setting.dataset.name}: {counted(len(sizes), 'device')} with {span(sizes)} datapoints, {config.federation.scheme}, "
-        f"{counted(config.federation.rounds, 'round')}, {counted(len(seeds), 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}",
-        highlight=False,
+        f"{counted(config.federation.rounds, 'round')}, {counted(seeds, 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}"
     )
     for name, value in setting.parted.measures.items():
-        console.print(f"{name}: {value:.3f} (seed {setting.seed}, mean over devices)", highlight=False)
+        console.print(f"{name}: {value:.3f} (seed {setting.seed}, mean over devices)")
     table = Table(*COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
@@ -70,23 +98,28 @@ def compare_and_print(
     console.print(table)
     console.print(
         f"score: {result.score_name} ± deviation over seeds; gap closed: share of the way from none to iid; "
-        f"rounds: until the score that no exchange ends with ({result.target:.3f})",
-        highlight=False,
+        f"rounds: until the score that no exchange ends with ({result.target:.3f})"
     )
-    console.print(f"results: {out}; a page of them: d2dfl report {out}", highlight=False, soft_wrap=True)
 
 
-def rerun_and_print(folder: Path, out: Path, resume: bool, console: Console, logs: list[str] | None = None) -> None:
+def _show_finished(folder: Path) -> None:
+    """A run that has nothing left to do: its table as it was written."""
+    with suppress(UserError):
+        console.print(read_text(folder / "table.md"))
+    say(f"results: {folder}, which was finished before; nothing was run")
+
+
+def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
     """Run what a run folder holds once more, into another folder."""
-    from d2dfl.record import RunFolder
+    from d2dfl.methods import method_named
+    from d2dfl.record import comparison_in
     from d2dfl.simulate import IID
 
-    if out.resolve() == folder.resolve() and not resume:
+    if out is not None and out.resolve() == folder.resolve() and not resume:
         raise UserError(f"--from and --out are the same folder, {folder}: give another --out")
-    config, plan = RunFolder.plan_of(folder)
-    methods = [name for name in plan.get("methods", []) if name != IID]
-    seeds = plan.get("seeds", [])
-    compare_and_print(config, ",".join(methods), [int(seed) for seed in seeds], out, resume, console, logs)
+    config, methods, seeds = comparison_in(folder)
+    names = [method_named(name).name for name in methods if name != IID]
+    compare_and_print(config, names, seeds, out, default, resume, logs)
 
 
 @data_app.command("list")
@@ -97,7 +130,7 @@ def data_list() -> None:
     table = Table("dataset", "here", "what it is", box=box.SIMPLE_HEAD, pad_edge=False)
     for name in datasets.names():
         table.add_row(name, "yes" if datasets.status(name).ready else "no", datasets.describe(name).title)
-    Console().print(table)
+    Console(markup=False).print(table)
 
 
 @data_app.command("info")
@@ -106,7 +139,7 @@ def data_info(name: str) -> None:
     from d2dfl.data import datasets
 
     entry, status = datasets.describe(name), datasets.status(name)
-    out = Console(soft_wrap=True, highlight=False)
+    out = Console(soft_wrap=True, highlight=False, markup=False)
     shape = " x ".join(map(str, entry.shape))
     out.print(
         f"{name}: {entry.title}; {shape}, {entry.classes or 'no'} classes; licence: {entry.licence}; home: {entry.home}"
@@ -124,7 +157,6 @@ def data_fetch(name: str) -> None:
     """Download a dataset from its public home into the user cache."""
     from d2dfl.data import datasets
 
-    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(name)

@@ -8,6 +8,7 @@ import typer
 from d2dfl.config import Config
 from d2dfl.errors import UserError
 from d2dfl.presets import PARADIGMS, preset
+from d2dfl.storage import read_text
 
 Devices = Annotated[
     int | None, typer.Option(help="Number of devices.  [default: 25, 10 by paradigm]", show_default=False)
@@ -31,7 +32,7 @@ TrustRule = Annotated[
         show_default=False,
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**63 - 1)]
 NetworkFile = Annotated[
     Path | None, typer.Option("--network", help="A network of your own: .npz or .json.", show_default=False)
 ]
@@ -45,6 +46,14 @@ Edges = Annotated[
     int | None, typer.Option(help="Incoming links a device may have.  [default: by preset]", show_default=False)
 ]
 Out = Annotated[Path | None, typer.Option("--out", help="Folder for all results.", show_default=False)]
+RunOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Run folder.  [default: in runs/, with a number where one of that name holds a run]",
+        show_default=False,
+    ),
+]
 DatasetName = Annotated[
     str | None,
     typer.Option("--dataset", help="Dataset; `d2dfl data list` names them.  [default: digits]", show_default=False),
@@ -83,10 +92,7 @@ def config_of(
     """Preset and paradigm, then file, then --set, then named options: the later wins."""
     config = preset(name, paradigm)
     if file is not None:
-        try:
-            config = config.with_toml(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
-            raise UserError(f"cannot read {str(file)!r}: give a TOML file") from None
+        config = config.with_toml(read_text(file, "a TOML file"), str(file))
     config = config.with_texts(settings or [])
     generated = {"devices": devices, "partitions": partitions, "labels_per_device": labels, "trust": trust}
     given = {f"network.{field}": value for field, value in generated.items() if value is not None}

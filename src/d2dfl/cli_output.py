@@ -13,11 +13,17 @@ from d2dfl.discovery.evaluate import share_of
 from d2dfl.errors import UserError
 from d2dfl.methods import METHODS, Discovery
 from d2dfl.network.files import save_network
-from d2dfl.storage import write_whole
+from d2dfl.storage import check_output, write_whole
 
-console = Console(stderr=True)
+# No markup: square brackets in a path or a name are what they are.
+console = Console(stderr=True, markup=False, highlight=False)
 if not console.is_terminal:
-    console = Console(stderr=True, width=100)  # a file or a pipe has no width of its own
+    console = Console(stderr=True, markup=False, highlight=False, width=100)  # a pipe has no width of its own
+
+
+def say(text: str) -> None:
+    """One line about what was done; the terminal wraps it, so that a path can be copied whole."""
+    console.print(text, soft_wrap=True)
 
 
 def print_side_by_side(results: list[Discovery], best: float | None) -> None:
@@ -41,12 +47,12 @@ def print_comparison(results: list[Discovery], best: float | None) -> None:
 
 
 def _print(results: list[Discovery], table: Table) -> None:
-    console.print(summary.headline(results[0]), highlight=False)
+    console.print(summary.headline(results[0]))
     console.print(table)
     for item in results:
         sentence = summary.bound_sentence(item)
         if sentence:
-            console.print(sentence, highlight=False)
+            console.print(sentence)
 
 
 def as_dict(item: Discovery, best: float | None) -> dict[str, Any]:
@@ -58,8 +64,20 @@ def as_json(item: Discovery, best: float | None) -> str:
     return json.dumps(as_dict(item, best), allow_nan=False)
 
 
+def check_outputs(*paths: Path | str | None) -> None:
+    """Refuse before minutes of work, not after, what could not be written then. None and "-" name no file."""
+    files = [Path(path) for path in paths if path not in (None, "-")]
+    if any(path == "" for path in paths):
+        raise UserError("an output has an empty name: name a file")
+    for path in files:
+        check_output(path)
+    twice = [path for place, path in enumerate(files) if path.resolve() in [one.resolve() for one in files[:place]]]
+    if twice:
+        raise UserError(f"two outputs would go to {str(twice[0])!r}: name two files")
+
+
 def check_picture(picture: Path | None) -> None:
-    """Refuse a picture format before minutes of work, not after."""
+    """Likewise for the format of a picture."""
     if picture is not None:
         from d2dfl.draw import check_suffix
 
@@ -78,20 +96,11 @@ def draw_all(items: list[Discovery], path: Path) -> None:
     draw_row(items[0].network, [(METHODS[i.method].title, i.graph, i.evaluation) for i in items], path)
 
 
-def make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {str(folder)!r}: {error.strerror}") from None
-
-
 def save_all(item: Discovery, best: float | None, folder: Path) -> None:
-    """JSON, GraphML, pictures, network and configuration in one folder."""
-    make_folder(folder)
+    """JSON, GraphML, pictures and the network in one folder."""
     write_whole(folder / "graph.json", as_json(item, best).encode())
     write_whole(folder / "graph.graphml", item.graph.to_graphml(item.network).encode())
-    write_whole(folder / "config.toml", item.config.to_toml().encode())
     save_network(item.network, folder / "network.npz")
     for suffix in ("png", "html"):
         draw_one(item, folder / f"graph.{suffix}")
-    console.print(f"results: {folder}", highlight=False, soft_wrap=True)
+    say(f"results: {folder}")

@@ -5,15 +5,19 @@ from typing import Annotated
 
 import typer
 
-from d2dfl.cli_output import console, make_folder
+from d2dfl.cli_output import say
 from d2dfl.errors import UserError
+from d2dfl.record import Plan, run_folder
+from d2dfl.storage import make_folder, read_bytes, write_whole
+
+PAGE = Path("report.html")
 
 
 def report_command(
     runs: Annotated[
         list[Path], typer.Argument(help="Folders that run, compare or reproduce made.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", help="File of the page.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", help="File of the page.")] = PAGE,
     figures: Annotated[
         bool, typer.Option("--figures", help="Also draw every figure for a paper: PDF, SVG, PNG, one column wide.")
     ] = False,
@@ -22,13 +26,17 @@ def report_command(
     ] = "",
 ) -> None:
     """Everything that was found, as one self-contained web page."""
-    from d2dfl.page import write_page  # draws with matplotlib and SciPy, which take a while to import
+    from d2dfl.page import page  # draws with matplotlib and SciPy, which take a while to import
+    from d2dfl.page_data import load_entries
 
     if out.is_dir():
         raise UserError(f"{out} is a folder: name a file, such as {out / 'report.html'}")
+    if out == PAGE and out.exists() and b'content="d2dfl' not in read_bytes(out)[:4000]:
+        raise UserError(f"{out} is there and not a page of d2dfl: name another file with --out")
+    content = page(load_entries(runs), title)
     make_folder(out.parent)
-    write_page(runs, out, title)
-    console.print(f"page: {out}", highlight=False, soft_wrap=True)
+    write_whole(out, content.encode())
+    say(f"page: {out}")
     if figures:
         _draw(runs, out.with_name(f"{out.stem}-figures"))
 
@@ -40,7 +48,8 @@ def _draw(runs: list[Path], folder: Path) -> None:
     from d2dfl.page_look import slugs
 
     entries = load_entries(runs)
-    for entry, name in zip(entries, slugs(entry.findings.name for entry in entries), strict=True):
-        make_folder(folder / name)
-        draw_figures(entry.findings, folder / name)
-    console.print(f"figures: {folder}", highlight=False, soft_wrap=True)
+    with run_folder(folder, Plan("figures"), "add"):
+        for entry, name in zip(entries, slugs(entry.findings.name for entry in entries), strict=True):
+            make_folder(folder / name)
+            draw_figures(entry.findings, folder / name)
+    say(f"figures: {folder}")

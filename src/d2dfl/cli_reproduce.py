@@ -1,24 +1,30 @@
 """`d2dfl reproduce`: the paper's figures and tables, with its numbers beside ours."""
 
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
-from d2dfl.cli_output import console
+from d2dfl.cli_output import console, say
 from d2dfl.errors import UserError
 from d2dfl.findings import Findings, Verdict
 from d2dfl.grid import Progress as Share
-from d2dfl.storage import write_whole
+from d2dfl.record import MOST_SEEDS, numbered
+from d2dfl.storage import TakenError, write_whole
+
+if TYPE_CHECKING:
+    from d2dfl.reproduce.run import Reproduced
 
 OUT = Path("runs/reproduce")
 COLOURS = {"reproduced": "green", "direction only": "yellow", "not reproduced": "red"}
@@ -31,16 +37,21 @@ def reproduce_command(
     ],
     scale: Annotated[str, typer.Option(help="tiny (minutes), small (a laptop's night), paper (a GPU).")] = "tiny",
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds.  [default: by experiment]", show_default=False, min=1)
+        int | None, typer.Option(help="Seeds.  [default: by experiment]", show_default=False, min=1, max=MOST_SEEDS)
     ] = None,
     engine: Annotated[str, typer.Option(help="local, or ray: an existing cluster.")] = "local",
     workers: Annotated[
-        int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False, min=1)
+        int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False, min=1, max=4096)
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Measure only what is missing in --out.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Measure nothing: show what --out holds.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder.  [default: runs/reproduce-SCALE]", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder.  [default: runs/reproduce-SCALE, with a number where that has them]",
+            show_default=False,
+        ),
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
     figures: Annotated[bool, typer.Option(help="Also draw every chart as PDF, SVG and PNG.")] = True,
@@ -56,36 +67,58 @@ def reproduce_command(
         _print_list()
         return
     chosen = experiment_names() if names == ["all"] else list(dict.fromkeys(names))
-    folder = out or OUT.with_name(f"{OUT.name}-{scale}")
     with _bar() as tell:
-        done = reproduce(Request(chosen, scale, folder, seeds, engine, workers, resume, show), tell)
+        for folder in [out] if out is not None else _folders(scale, resume or show):
+            request = Request(chosen, scale, folder, seeds, engine, workers, resume, show)
+            try:
+                done = reproduce(request, tell, partial(_write, folder=folder, figures=figures))
+                break
+            except TakenError:  # a default folder that holds these measurements: the next one may not
+                if out is not None or resume or show:
+                    raise
     for found in done.findings:
         _print_findings(found)
-    if done.findings:
-        write_whole(folder / "table.md", overview(_all(folder)).encode())
-        if figures:
-            _draw(done.findings, folder)
     if json_output:
         sys.stdout.write(as_json(done.findings) + "\n")
     for notice in done.notices:
-        console.print(notice, highlight=False, markup=False)
+        console.print(notice)
     for failure in done.failures[:20]:
-        console.print(f"not measured: {failure.key}: {failure.reason}", highlight=False, soft_wrap=True, markup=False)
+        say(f"not measured: {failure.key}: {failure.reason}")
     if len(done.failures) > 20:
-        console.print(f"… and {len(done.failures) - 20} more, see {folder / 'failures'}", highlight=False)
-    console.print(f"results: {folder}; a page of them: d2dfl report {folder}", highlight=False, soft_wrap=True)
+        say(f"… and {len(done.failures) - 20} more, see {folder / 'failures'}")
+    say(f"results: {folder}; a page of them: d2dfl report {folder}")
     if not done.findings:
         raise UserError("nothing could be measured: the reasons stand above")
     if done.failures:
         raise typer.Exit(1)
 
 
+def _folders(scale: str, again: bool) -> Iterator[Path]:
+    """Default folders in the order of trying; `again`: the last one that is there."""
+    default = OUT.with_name(f"{OUT.name}-{scale}")
+    if again:
+        there = list(itertools.takewhile(Path.exists, numbered(default)))
+        return iter(there[-1:] or [default])
+    return numbered(default)
+
+
+def _write(done: "Reproduced", folder: Path, figures: bool) -> None:
+    """The table of all that the folder holds by now, and figures of what was measured now."""
+    if done.findings:
+        write_whole(folder / "table.md", overview(_all(folder)).encode())
+        if figures:
+            _draw(done.findings, folder)
+
+
 def _all(folder: Path) -> list[Findings]:
-    """Everything that the folder holds by now, in the order of the paper."""
+    """Everything that the folder holds by now, in the order of the paper; a damaged record is passed over."""
     from d2dfl.reproduce.catalogue import experiment_names
 
     order = {name: place for place, name in enumerate(experiment_names())}
-    found = [Findings.load(path.parent) for path in folder.glob("*/findings.json")]
+    found = []
+    for path in folder.glob("*/findings.json"):
+        with suppress(UserError):
+            found.append(Findings.load(path.parent))
     return sorted(found, key=lambda item: (order.get(item.name, len(order)), item.name))
 
 
@@ -111,7 +144,7 @@ def _print_list() -> None:
     sums = {scale: sum(cost for cost in costs if cost is not None) for scale, costs in known.items()}
     signs = {scale: "over " if None in costs else "" for scale, costs in known.items()}
     table.add_row("all", "", *(signs[scale] + _span(sums[scale]) for scale in SCALES), "")
-    shown = Console() if sys.stdout.isatty() else Console(width=150)
+    shown = Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=150)
     shown.print(table)
     shown.print(
         "cells (methods × points × seeds), and the time of one core where we measured it (paper scale: mostly of an H200)"
@@ -123,8 +156,8 @@ def _cost(cells: int, seconds: float | None) -> str:
 
 
 def _print_findings(found: Findings) -> None:
-    console.print(f"\n[bold]{found.name}[/bold]  {found.figure}: {found.title}", highlight=False)
-    console.print(f"{found.setting}\nclaim: {found.claim}", highlight=False, markup=False)
+    console.print(Text.assemble("\n", (found.name, "bold"), f"  {found.figure}: {found.title}"))
+    console.print(f"{found.setting}\nclaim: {found.claim}")
     for each in found.tables:
         table = Table(*each.columns, title=each.title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
         for column in table.columns[1:]:
@@ -133,11 +166,11 @@ def _print_findings(found: Findings) -> None:
             table.add_row(*row)
         console.print(table)
         if each.note:
-            console.print(each.note, highlight=False, markup=False)
+            console.print(each.note)
     if found.verdicts:
         _print_verdicts(found.verdicts)
     for note in found.notes:
-        console.print(note, highlight=False, markup=False)
+        console.print(note)
 
 
 def _print_verdicts(verdicts: tuple[Verdict, ...]) -> None:
@@ -148,15 +181,14 @@ def _print_verdicts(verdicts: tuple[Verdict, ...]) -> None:
     for item in verdicts:
         claims.setdefault((item.quantity, item.paper), {})[item.system] = item
     for (quantity, paper), own in claims.items():
-        table.add_row(escape(quantity), escape(paper), *(_cell(own.get(system)) for system in systems))
+        table.add_row(quantity, paper, *(_cell(own.get(system)) for system in systems))
     console.print(table)
 
 
-def _cell(item: Verdict | None) -> str:
+def _cell(item: Verdict | None) -> Text:
     if item is None:
-        return ""
-    colour = COLOURS.get(item.verdict, "default")
-    return f"{escape(item.ours)}\n[{colour}]{item.verdict}[/{colour}]"  # the brackets of an interval are not markup
+        return Text()
+    return Text.assemble(f"{item.ours}\n", (item.verdict, COLOURS.get(item.verdict, "default")))
 
 
 def overview(findings: Sequence[Findings]) -> str:
@@ -187,7 +219,7 @@ def _bar() -> Iterator[Callable[[Share], None]]:
     """A bar on a terminal; elsewhere, as in the log of a night, a line a minute."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
     if not console.is_terminal:
-        yield Lines(lambda line: console.print(line, highlight=False, markup=False))
+        yield Lines(console.print)
         return
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("cells", total=None, left="")

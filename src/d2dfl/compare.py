@@ -4,9 +4,9 @@ The gap is the honest yardstick: train once with no exchange and once with the s
 devices. A method's share is (its accuracy - none) / (iid - none).
 """
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,17 @@ from d2dfl.federation import Curves, State, embeddings, model_named, start, trai
 from d2dfl.federation.models import Factory
 from d2dfl.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.network.energy import PURPOSES, Ledger
-from d2dfl.record import RunFolder
+from d2dfl.record import RESULTS, Plan, RunFolder
 from d2dfl.simulate import IID, Prepared, data_set, energy, paradigm_of, prepare, setting_of
+from d2dfl.storage import write_whole
 
 Progress = Callable[[str, float], None]
 Floats = Sequence[float] | NDArray[np.float64]
 SHOWN = 600  # test inputs whose embeddings are kept for a picture
+
+
+def silent(_what: str, _share: float) -> None:
+    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -99,21 +104,34 @@ def factory_of(config: Config, dataset: Dataset) -> Factory:
     return model_named(paradigm_of(config).model(dataset.shape) if name == "auto" else name)
 
 
+def with_yardsticks(methods: Sequence[str]) -> list[str]:
+    """Methods, each once, and what they are held against: no exchange and the i.i.d. shuffle."""
+    return list(dict.fromkeys([*(name for name in methods if name != IID), "none", IID]))
+
+
+def plan_of(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> Plan:
+    """What the run folder of a comparison is for."""
+    return Plan("comparison", config.to_toml(), {"methods": with_yardsticks(methods), "seeds": list(seeds)})
+
+
 def compare(
     config: Config,
     methods: Sequence[str],
     seeds: Sequence[int],
-    folder: Path,
-    resume: bool,
-    progress: Progress,
+    record: RunFolder | None = None,
+    progress: Progress = silent,
     logs: Sequence[str] = (),
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
-    `logs` names where scores are written while training goes on: tensorboard, csv.
+    With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
+    where scores are written in that folder while training goes on: tensorboard, csv.
     """
     check_logs(logs)
-    names = [*methods, *(["none"] if "none" not in methods else []), IID]
+    names = with_yardsticks(methods)
+    # First of all: minutes of discovery would be in vain where the checkpoint turns out to be damaged.
+    number = len(names) * len(seeds)
+    saved = record.checkpoints.load([config.network.devices] * number) if record else [None] * number
     dataset = data_set(config, seed=0)
     prepared: list[Prepared] = []
     for seed in seeds:
@@ -122,18 +140,23 @@ def compare(
             progress(f"discover: {name}, seed {seed}", len(prepared) / (len(names) * len(seeds)))
             prepared.append(prepare(config, setting, name))
     factory = factory_of(config, dataset)
-    # The folder comes last: whatever is wrong with the request leaves nothing behind.
-    record = RunFolder.open(folder, config, {"methods": names, "seeds": list(seeds)}, resume)
     runs = [(item.data, item.setting.seed) for item in prepared]
-    states = (record.load_states(len(runs)) if resume else None) or [
-        start(factory, data, config.federation, seed) for data, seed in runs
+    states = [
+        state or start(factory, data, config.federation, seed) for state, (data, seed) in zip(saved, runs, strict=True)
     ]
-    with open_logs(logs, folder, resume=resume) as log:
+    with _logs(logs, record) as log:
         save = _checkpoint(record, states, prepared, log)
         curves = train_many(factory, runs, config.federation, lambda share: progress("train", share), save, states)
     result = _measured(config, prepared, curves, states, names)
-    record.finish(result.to_dict())
+    if record is not None:
+        write_whole(record.path / RESULTS, json.dumps(result.to_dict(), allow_nan=False).encode())
     return replace(result, embeddings=_embedded(config, factory, prepared, states))
+
+
+def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
+    if record is None:
+        return Logs([])
+    return open_logs(names, record.path, resume=record.checkpoints.there)
 
 
 def _embedded(
@@ -150,15 +173,16 @@ def _embedded(
 
 
 def _checkpoint(
-    record: RunFolder, states: Sequence[State], prepared: Sequence[Prepared], log: Logs
+    record: RunFolder | None, states: Sequence[State], prepared: Sequence[Prepared], log: Logs
 ) -> Callable[[int, State], None]:
     """Log every round, and save all states once the last one of a group has finished its round."""
 
     def save(number: int, state: State) -> None:
         # First the log: a crash in between repeats a round, which the log can take.
         _log_round(log, run_name(prepared[number].method, prepared[number].setting.seed), state)
-        if number + 1 == len(states) or states[number + 1].round != states[number].round:
-            record.save_states(states)
+        last = number + 1 == len(states) or states[number + 1].round != states[number].round
+        if record is not None and last:
+            record.checkpoints.save(states)
 
     return save
 

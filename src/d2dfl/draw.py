@@ -86,7 +86,7 @@ def _draw(network: Network, methods: Sequence[Method], path: Path, subtitle: str
     if suffix == ".html":
         from d2dfl.draw_html import page  # plotly takes long to import
 
-        write_whole(path, page(scenes, subtitle).encode())
+        write_whole(path, page(scenes, subtitle).encode(errors="replace"))
         return
     buffer = io.BytesIO()
     metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})

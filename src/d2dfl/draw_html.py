@@ -1,19 +1,30 @@
 """The same pictures as one self-contained page: devices and links explain themselves to the pointer."""
 
+import json
 from html import escape
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
 
 from d2dfl import draw
 from d2dfl.draw import LEVELS, TINTS, summary
 from d2dfl.draw_scene import Array, Scene, curves, link_level, node_level
+from d2dfl.page_html import Html, embedded, head, source, tag
 
 PIXELS = 1.7  # per point of the stage
 WIDTHS = 4  # plotly draws a trace in one width, so links are sorted into this many
 MANY = 500  # links from which only the middle of a link answers the pointer, to keep the file small
 LINES = 20  # partitions and peers that a hover box names
+PLACE = "d2dfl"
+STYLE = "body{margin:0;display:flex;justify-content:center}"
+# Plotly has a button that uploads the chart to a company's cloud: not from here.
+START = f"""
+const {{data, layout}} = JSON.parse(document.getElementById("{PLACE}-data").textContent);
+const options = {{modeBarButtonsToRemove: ["sendChartToCloud"], plotlyServerURL: ""}};
+Plotly.newPlot("{PLACE}", data, layout, {{displaylogo: false, scrollZoom: true, ...options}});
+"""
 
 
 def page(scenes: list[Scene], subtitle: str = "") -> str:
@@ -28,21 +39,39 @@ def page(scenes: list[Scene], subtitle: str = "") -> str:
     if len(scenes) > 1:
         owner = np.repeat(np.arange(len(own)), [len(traces) for traces in own])
         figure.update_layout(updatemenus=[_switch(scenes, len(shared), owner)])
-    config = {"displaylogo": False, "scrollZoom": True}
-    body = figure.to_html(full_html=False, include_plotlyjs=True, div_id="d2dfl", config=config)
-    title = escape(" · ".join(scene.title for scene in scenes if scene.title) or "d2dfl")
-    style = "<style>body{margin:0;display:flex;justify-content:center}</style>"
-    head = f'<head><meta charset="utf-8"><title>{title}</title>{style}</head>'
-    return f'<!doctype html>\n<html lang="en">{head}\n<body>{body}</body></html>\n'
+    return _document(figure, " · ".join(scene.title for scene in scenes if scene.title) or "d2dfl")
+
+
+def _document(figure: go.Figure, title: str) -> str:
+    """The whole page. What scenes and titles say is data in it, and never part of a script."""
+    library = get_plotlyjs()
+    width, height = figure.layout.width, figure.layout.height
+    # Plotly sets styles wherever it draws, and pictures to download pass through a blob.
+    ours = f"{source(library)} {source(START)}"
+    top = head(title, STYLE, scripts=ours, styles="'unsafe-inline'", images="data: blob:")
+    body = tag(
+        "body",
+        tag("noscript", "This map needs JavaScript."),
+        tag("div", id=PLACE, class_="plotly-graph-div", style=f"width:{width}px;height:{height}px"),
+        embedded(json.loads(figure.to_json()), id=f"{PLACE}-data"),
+        tag("script", Html(library)),
+        tag("script", Html(START)),
+    )
+    return f'<!doctype html>\n<html lang="en">{top}\n{body}</html>\n'
 
 
 def _heading(scene: Scene, subtitle: str) -> str:
     lines = [f'<span style="font-size:13px;color:{draw.MUTED}">{"  ·  ".join(summary(scene))}</span>']
     if subtitle:
-        lines.insert(0, f'<span style="font-size:13px;color:{draw.MUTED}">{escape(subtitle)}</span>')
+        lines.insert(0, f'<span style="font-size:13px;color:{draw.MUTED}">{_words(subtitle)}</span>')
     if scene.title:
-        lines.insert(0, f"<b>{escape(scene.title)}</b>")
+        lines.insert(0, f"<b>{_words(scene.title)}</b>")
     return "<br>".join(lines)
+
+
+def _words(text: str) -> str:
+    """Text as plotly shows it unchanged: it knows some markup, but no word for a quotation mark."""
+    return escape(text, quote=False)
 
 
 def _layout(scenes: list[Scene], subtitle: str) -> go.Layout:
@@ -80,7 +109,7 @@ def _switch(scenes: list[Scene], shared: int, owner: Any) -> dict[str, Any]:
     for index, scene in enumerate(scenes):
         visible = [True] * shared + (owner == index).tolist()
         change = [{"visible": visible}, {"title.text": _heading(scene, "")}]
-        buttons.append({"label": escape(scene.title) or f"graph {index}", "method": "update", "args": change})
+        buttons.append({"label": _words(scene.title) or f"graph {index}", "method": "update", "args": change})
     look = {"bgcolor": "white", "bordercolor": draw.FRAME, "pad": {"b": 8}, "showactive": True}
     place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
     kind = {"type": "buttons", "direction": "right"} if len(scenes) <= draw.COLUMNS else {"type": "dropdown"}

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from d2dfl.compiled import kernel
 
 
-@njit(cache=True)
+@kernel
 def uniform(key: Any, counter: Any) -> Any:
     """Draw number `counter` of the stream `key`, in [0, 1)."""
     z = np.uint64(key) + (np.uint64(counter) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)

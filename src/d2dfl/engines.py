@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import logging
 import math
 import os
 import signal
@@ -127,13 +128,13 @@ def _ray() -> Iterator[int]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # deprecations inside the package are not ours to mend
-            import ray
+            ray: Any = importlib.import_module("ray")  # typed in part, and not everywhere installed
     except ImportError as error:
         raise MissingExtraError("the engine ray", "ray", "ray") from error
     ours = not ray.is_initialized()
     if ours:
         try:
-            ray.init(address="auto", log_to_driver=False, logging_level="error")
+            ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise UserError(
                 f"no Ray cluster answers ({one_line(error)}): start one with `ray start --head`, or name one in RAY_ADDRESS"

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.config import ChannelConfig, Config
 from d2dfl.discovery.dynamic import at_exchange
 from d2dfl.discovery.evaluate import graph_of
@@ -207,7 +207,7 @@ def _strength(network: Network, settings: ChannelConfig) -> Array:
     return np.where(heard, (channel.quantise(power, settings) + 1.0) / settings.levels, 0.0)
 
 
-@njit(cache=True)
+@kernel
 def _round(
     board: Any, terms: Any, play: Any, links: Any, edge: Any, local: Any, marginal: Any, others: Any, words: Any
 ) -> Any:
@@ -226,7 +226,7 @@ def _round(
     return objective
 
 
-@njit(cache=True)
+@kernel
 def _tell(board: Any, terms: Any, play: Any, edge: Any, words: Any) -> None:
     """Q and U of one link of each device, as shares of what the device lacks, before losses are allowed for."""
     devices, partitions = board.counts.shape

@@ -6,13 +6,15 @@ how fast it was measured: the same cells give the same bytes.
 
 import dataclasses
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
 from d2dfl.errors import UserError
-from d2dfl.storage import write_whole
+from d2dfl.storage import read_json, write_whole
+from d2dfl.terminal import plain
 
 FORMAT = 1
 FILE = "findings.json"
@@ -181,19 +183,16 @@ class Findings:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read a record back; whatever is wrong with the file is one sentence."""
-        path = folder / FILE if folder.is_dir() else folder
-        try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise UserError(f"{folder} holds no {FILE}: give a folder that run, compare or reproduce made") from None
-        except (OSError, ValueError, RecursionError) as error:
-            raise UserError(f"{path} is not readable as JSON: {error}") from None
+        path = folder / FILE if os.path.isdir(folder) else folder
+        if not os.path.lexists(path):
+            raise UserError(f"{plain(folder)} holds no {FILE}: give a folder that run, compare or reproduce made")
+        content = read_json(path, "the record of a run, a comparison or a reproduction")
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-            raise UserError(f"{path} was written by another version of d2dfl")
+            raise UserError(f"{plain(path)} was written by another version of d2dfl")
         try:
             found: Self = read_record(cls, content)
         except (TypeError, ValueError) as error:
-            raise UserError(f"{path} is not a record of findings: {error}") from None
+            raise UserError(f"{plain(path)} is not a record of findings: {plain(error)}") from None
         return found
 
 

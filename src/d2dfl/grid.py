@@ -6,6 +6,7 @@ a grid that was cut at any moment goes on with `resume`.
 """
 
 import hashlib
+import itertools
 import json
 import re
 import time
@@ -18,9 +19,9 @@ from typing import Any
 
 from d2dfl.engines import Crew, PoolDiedError, Reply, engine_named, function_named, json_text
 from d2dfl.errors import UserError
-from d2dfl.storage import write_whole
+from d2dfl.storage import make_folder, read_json, write_whole
 
-FORMAT = 1
+FORMAT = 2
 DEATHS = 2  # of the pool while a task ran alone; once may have been somebody else's hunger for memory
 
 
@@ -80,7 +81,7 @@ def run_grid(
     """Call `work`, named "package.module:function", with the payload of every task, and keep what it returns.
 
     A task that fails or kills its process is reported in the outcome; the others go on. With `resume` only those tasks
-    are worked on that have no whole result for this payload in the folder.
+    are worked on that have no whole result for this payload in the folder. One grid at a time may work in a folder.
     """
     began = time.monotonic()
     if workers is not None and workers < 1:
@@ -108,7 +109,7 @@ def run_grid(
 
 @dataclass(frozen=True)
 class Cells:
-    """The files of a grid.
+    """The files of a grid, each with a checksum.
 
     Only the process that asked for the grid writes them: a worker may be on a machine that does not see the folder.
     """
@@ -119,34 +120,30 @@ class Cells:
     def open(cls, folder: Path) -> "Cells":
         """Make the folders."""
         for path in (folder / "cells", folder / "failures"):
-            try:
-                path.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise UserError(f"cannot make the folder {str(path)!r}: {error.strerror}") from None
+            make_folder(path)
         return cls(folder)
 
     def take(self, payloads: Mapping[str, str], resume: bool) -> dict[str, Any]:
-        """Results that are there already; whatever else the folder holds of these tasks is removed.
+        """Results that are there already. What else stands in the place of a result is set aside, never removed.
 
-        Also without `resume`, where all is: else a new run that is cut would later go on with results of the old one.
+        Also without `resume`: else a new run that is cut would later go on with results of the old one.
         """
         found = {}
         for key, payload in payloads.items():
-            cell, failure = self._cell(key), self._failure(key)
-            for part in cell.parent.glob(f".{cell.name}.*.part"):  # of a run that was cut while it wrote
-                part.unlink(missing_ok=True)
-            failure.unlink(missing_ok=True)
-            stored = _read(cell) if resume else None
+            self._failure(key).unlink(missing_ok=True)
+            stored = read_cell(self._cell(key)) if resume else None
             if stored and stored["key"] == key and json.dumps(stored["payload"], sort_keys=True) == payload:
                 found[key] = stored["result"]
             else:
-                cell.unlink(missing_ok=True)
+                set_aside(self._cell(key))
         return found
 
     def keep(self, key: str, payload: str, result: str) -> None:
         """Write a result."""
-        content = f'{{"format": {FORMAT}, "key": {json.dumps(key)}, "payload": {payload}, "result": {result}}}\n'
-        write_whole(self._cell(key), content.encode())
+        content = {"format": FORMAT, "key": key, "payload": json.loads(payload), "result": json.loads(result)}
+        text = json.dumps({**content, "sha256": _checksum(content)}, allow_nan=False)
+        set_aside(self._cell(key))
+        write_whole(self._cell(key), f"{text}\n".encode())
 
     def blame(self, key: str, reason: str, trace: str) -> None:
         """Write why a task has no result."""
@@ -165,14 +162,27 @@ def file_name(key: str) -> str:
     return f"{plain}-{hashlib.sha256(key.encode(errors='surrogatepass')).hexdigest()[:10]}"
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    """A whole cell, or None."""
+def read_cell(path: Path) -> dict[str, Any] | None:
+    """A whole cell, or None: also where it is damaged, which its checksum tells."""
     try:
-        cell = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        cell = read_json(path)
+    except UserError:
         return None
-    whole = isinstance(cell, dict) and cell.keys() == {"format", "key", "payload", "result"}
-    return cell if whole and cell["format"] == FORMAT else None
+    if not isinstance(cell, dict) or cell.keys() != {"format", "key", "payload", "result", "sha256"}:
+        return None
+    told = cell.pop("sha256")
+    return cell if cell["format"] == FORMAT and told == _checksum(cell) else None
+
+
+def set_aside(path: Path) -> None:
+    """Give a file that stands in the way another name; it may be somebody's."""
+    if path.exists() or path.is_symlink():
+        names = (path.with_name(f"{path.name}.aside-{number}") for number in itertools.count(1))
+        path.rename(next(name for name in names if not name.exists() and not name.is_symlink()))
+
+
+def _checksum(cell: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(cell, sort_keys=True).encode()).hexdigest()
 
 
 class _Grid:

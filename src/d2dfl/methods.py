@@ -134,6 +134,11 @@ def method_named(name: str) -> Method:
     return METHODS[name]
 
 
+def methods_listed(text: str) -> list[str]:
+    """Names from a list separated by commas, each once."""
+    return list(dict.fromkeys(method_named(name.strip()).name for name in text.split(",")))
+
+
 def discover(
     network: Network,
     config: Config | None = None,

@@ -1,16 +1,19 @@
 """What the page reads: records of findings, the versions beside them, and their pictures."""
 
 import base64
-import json
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from d2dfl.errors import UserError
 from d2dfl.findings import FILE, Findings, Picture
+from d2dfl.storage import read_bytes, read_json
+from d2dfl.terminal import plain
 
 KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
+Natural = list[tuple[str, int, str]]
 LARGEST = 20_000_000  # bytes of a picture: more would make the page unreadable
 
 
@@ -36,35 +39,54 @@ def load_entries(folders: Sequence[Path]) -> list[Entry]:
 
 
 def _records(folder: Path) -> list[Path]:
-    if folder.name == FILE and folder.is_file():
+    if folder.name == FILE and os.path.isfile(folder):
         return [folder]
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise UserError(f"there is no folder {str(folder)!r}: give one that run, compare or reproduce made")
-    paths = sorted(folder.rglob(FILE))
+    paths = sorted(_below(folder))
     if not paths:
-        raise UserError(f"{folder} holds no {FILE}, nor do its folders: give one that run, compare or reproduce made")
+        raise UserError(
+            f"{plain(folder)} holds no {FILE}, nor do its folders: give one that run, compare or reproduce made"
+        )
     return paths
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Records at any depth. Links to folders are not followed; a folder that cannot be read may hold one, so it is said."""
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            with os.scandir(here) as inside:
+                for item in inside:
+                    if item.is_dir(follow_symlinks=False):
+                        waiting.append(here / item.name)
+                    elif item.name == FILE:
+                        yield here / item.name
+        except OSError as error:
+            raise UserError(f"cannot look into the folder {str(here)!r:.200}: {error.strerror}") from None
 
 
 def _entry(path: Path, folder: Path) -> Entry:
     return Entry(Findings.load(path), path.parent, _versions(path.parent) or _versions(folder))
 
 
-def _order(entry: Entry) -> tuple[bool, list[tuple[str, int]], list[tuple[str, int]], str]:
+def _order(entry: Entry) -> tuple[bool, Natural, Natural, str]:
     figure, path = entry.findings.figure, str(entry.folder)
     return not figure, _natural(figure), _natural(path), path
 
 
-def _natural(text: str) -> list[tuple[str, int]]:
-    """A key by which fig2 comes before fig10."""
-    return [(word, int(number or 0)) for word, number in re.findall(r"([^0-9]*)([0-9]*)", text)]
+def _natural(text: str) -> Natural:
+    """A key by which fig2 comes before fig10. Of two numbers without leading zeros, the longer one is the larger."""
+    parts = re.findall(r"([^0-9]*)0*([0-9]*)", text)
+    return [(word, len(number), number) for word, number in parts]
 
 
 def _versions(folder: Path) -> tuple[tuple[str, str], ...]:
     """Versions from the run.json of a run folder; nothing where there is none, since the page can do without."""
     try:
-        content = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = read_json(folder / "run.json")
+    except UserError:
         return ()
     versions = content.get("versions") if isinstance(content, dict) else None
     if not isinstance(versions, dict):
@@ -78,15 +100,12 @@ def picture_uri(folder: Path, picture: Picture) -> str:
     kind = KINDS.get(Path(name).suffix.lower())
     path = folder / name
     if kind is None or not re.fullmatch(r"[\w][\w .()+-]*", name):
-        raise UserError(f"{folder / FILE} names the picture {name!r:.80}: it must be a .png or .svg file beside it")
-    try:
-        if path.resolve().parent != folder.resolve():  # a link to somewhere else
-            raise UserError(f"{path} leads out of its folder: put the picture itself there")
-        if path.stat().st_size > LARGEST:
-            raise UserError(f"{path} is larger than {LARGEST // 1_000_000} MB: draw it smaller")
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"cannot read the picture {str(path)!r}: {error.strerror}") from None
+        raise UserError(
+            f"{plain(folder / FILE)} names the picture {name!r:.80}: it must be a .png or .svg file beside it"
+        )
+    if os.path.dirname(os.path.realpath(path)) != os.path.realpath(folder):  # a link to somewhere else
+        raise UserError(f"{plain(path)} leads out of its folder: put the picture itself there")
+    content = read_bytes(path, "a picture", LARGEST)
     if kind == "image/png" and not content.startswith(b"\x89PNG\r\n\x1a\n"):
-        raise UserError(f"{path} is not a PNG picture")
+        raise UserError(f"{plain(path)} is not a PNG picture")
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"

@@ -2,10 +2,14 @@
 
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 from types import ModuleType
 
 from d2dfl.errors import UserError
+from d2dfl.storage import open_plain
+
+_loaded: set[str] = set()  # files that were run
 
 
 def load_file(path: Path) -> ModuleType:
@@ -13,12 +17,27 @@ def load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"d2dfl_file_{path.stem}", path) if path.suffix == ".py" else None
     if spec is None or spec.loader is None or not path.is_file():
         raise UserError(f"cannot load {str(path)!r}: give a Python file")
+    open_plain(path, "a Python file").close()
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look for the module of their class
+    _loaded.add(str(path))
     try:
         spec.loader.exec_module(module)
     except UserError:
         raise
-    except Exception as error:  # whatever a user's file does
+    except (Exception, SystemExit) as error:  # whatever a user's file does
         raise UserError(f"{path} fails with {type(error).__name__}: {error}") from error
     return module
+
+
+def place_in_user_file(error: BaseException) -> str | None:
+    """File and line of the user's own code in which an error arose; None where it arose in ours."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename in _loaded]
+    if not own:
+        return None
+    package = str(Path(__file__).parent)
+    deeper = frames[frames.index(own[-1]) + 1 :]
+    if any(frame.filename.startswith(package) for frame in deeper):  # it called us, and we broke
+        return None
+    return f"{own[-1].filename}, line {own[-1].lineno},"

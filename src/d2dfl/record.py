@@ -1,112 +1,204 @@
-"""Run folders: configuration, versions, results, and a checkpoint from which a cut run goes on.
+"""Run folders: a mark that they are ours, the configuration, versions, results, and a checkpoint to go on from.
 
-A checkpoint is a folder of states, one per training, all at the same round. A small file names the current one and is
-replaced only when all of them are on the disk, so that a run cut at any moment finds a whole checkpoint.
+Whatever else stands at a path, a user's own folder or another run, is refused and stays as it is. One process at a
+time works in a run folder.
 """
 
 import importlib.metadata
+import itertools
 import json
+import os
 import platform
-import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from d2dfl.config import Config
 from d2dfl.errors import UserError
-from d2dfl.federation import State
-from d2dfl.storage import write_whole
+from d2dfl.storage import LOCK, PART, TakenError, locked, make_folder, read_json, remove_parts, write_whole
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from d2dfl.checkpoints import Checkpoints
+
+FORMAT = 2
+MARK, CONFIG, RESULTS = "run.json", "config.toml", "results.json"
 PACKAGES = ("d2dfl", "numpy", "scipy", "numba", "torch", "scikit-learn")
+Kind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
+Again = Literal["refuse", "resume", "add"]  # where the folder holds a run of this kind already
+MOST_SEEDS = 10_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run folder is for. Two runs with the same plan give the same results."""
+
+    kind: Kind
+    config: str = ""  # TOML
+    choices: dict[str, Any] = field(default_factory=dict)  # plain values: methods, seeds, a scale
+
+    def mark(self) -> dict[str, Any]:
+        return {
+            "made_by": "d2dfl",
+            "format": FORMAT,
+            "kind": self.kind,
+            "plan": self.choices,
+            "config": self.config,
+            "versions": versions(),
+        }
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder that holds everything needed to rerun a comparison, and to go on after a crash."""
+    """A folder that holds everything needed to run again what it holds, and to go on after a crash."""
 
     path: Path
+    plan: Plan
 
-    @classmethod
-    def open(cls, path: Path, config: Config, plan: dict[str, Any], resume: bool) -> "RunFolder":
-        """Make the folder, or go on in one that was made for the same configuration and plan."""
-        folder, mine = cls(path), {"format": FORMAT, "plan": plan}
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"cannot make the folder {str(path)!r}: {error.strerror}") from None
-        if (path / "run.json").exists() and resume:
-            folder._check(config, mine)
-            return folder
-        folder._clear_checkpoints()
-        (path / "results.json").unlink(missing_ok=True)
-        write_whole(path / "config.toml", config.to_toml().encode())
-        write_whole(path / "run.json", json.dumps({**mine, "versions": versions()}, indent=1).encode())
-        return folder
+    @cached_property
+    def checkpoints(self) -> "Checkpoints":
+        from d2dfl.checkpoints import Checkpoints  # imports PyTorch, which most commands do without
 
-    @classmethod
-    def plan_of(cls, path: Path) -> tuple[Config, dict[str, Any]]:
-        """The configuration and the plan (methods, seeds) of a run folder, to run it again."""
-        try:
-            theirs = json.loads((path / "run.json").read_text(encoding="utf-8"))
-            settings = (path / "config.toml").read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            raise UserError(f"{path} is not a readable run folder: give one that `run` or `compare` made") from None
-        if not isinstance(theirs, dict) or theirs.get("format") != FORMAT or not isinstance(theirs.get("plan"), dict):
-            raise UserError(f"{path} was written by another version of d2dfl: it cannot be run again")
-        return Config().with_toml(settings), theirs["plan"]
+        return Checkpoints(self.path)
 
-    def _check(self, config: Config, mine: dict[str, Any]) -> None:
-        try:
-            theirs = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
-            settings = (self.path / "config.toml").read_text(encoding="utf-8")
-        except (OSError, ValueError):
-            raise UserError(f"{self.path} is not a readable run folder: start anew without --resume") from None
-        if not isinstance(theirs, dict) or theirs.get("format") != FORMAT:
-            raise UserError(f"{self.path} was written by another version of d2dfl: start anew without --resume")
-        if theirs.get("plan") != mine["plan"] or settings != config.to_toml():
-            raise UserError(
-                f"{self.path} holds another run: give the same settings as then, or start anew without --resume"
-            )
+    @property
+    def finished(self) -> bool:
+        """Whether all results of a comparison are there."""
+        return (self.path / RESULTS).exists() and not self.checkpoints.there
 
-    def save_states(self, states: Sequence[State]) -> None:
-        """Replace the checkpoint."""
-        name = f"checkpoint-{states[0].round}"
-        target = self.path / name
-        shutil.rmtree(target, ignore_errors=True)
+    def finish(self) -> None:
+        """Everything is written: the checkpoint is not needed any more."""
+        self.checkpoints.clear()
+
+    def note(self, **more: Any) -> None:
+        """Write the mark anew, with more in it."""
+        write_whole(self.path / MARK, json.dumps({**self.plan.mark(), **more}, indent=1).encode())
+
+    def _discard(self, made: list[Path]) -> None:
+        """Remove a folder in which nothing was measured yet; only what we wrote, and folders that are empty then."""
+        for name in ("cells", "failures"):
+            with suppress(OSError):
+                (self.path / name).rmdir()
+        if {path.name for path in self.path.iterdir()} <= {MARK, CONFIG, LOCK, "log.csv"}:
+            for name in (CONFIG, "log.csv", LOCK, MARK):
+                (self.path / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                for folder in made:
+                    folder.rmdir()
+
+
+@contextmanager
+def run_folder(path: Path, plan: Plan, again: Again = "refuse") -> Iterator[RunFolder]:
+    """Work in a run folder: a new one, or one that holds the same run (`resume`) or more of its kind (`add`).
+
+    A run that fails before anything was measured leaves nothing behind.
+    """
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    make_folder(path)
+    with locked(path):
+        folder, new = RunFolder(path, plan), is_free(path)
+        if not new:
+            _check(path, plan, again)
+            remove_parts(path)
         try:
-            target.mkdir()
-        except OSError as error:
-            raise UserError(f"cannot make the folder {str(target)!r}: {error.strerror}") from None
-        try:
-            for number, state in enumerate(states):
-                state.save(target / f"{number}.pt")
-        except UserError:
-            shutil.rmtree(target, ignore_errors=True)  # the checkpoint before it is still whole
+            if new:
+                folder.note()
+            if plan.config and not (path / CONFIG).exists():
+                write_whole(path / CONFIG, plan.config.encode())
+            yield folder
+        except Exception:
+            if new:
+                folder._discard(made)
             raise
-        write_whole(self.path / "checkpoint", name.encode())
-        for other in self.path.glob("checkpoint-*"):
-            if other.name != name:
-                shutil.rmtree(other, ignore_errors=True)
 
-    def load_states(self, number: int) -> list[State] | None:
-        """The states of the checkpoint, or None where there is none."""
-        try:
-            name = (self.path / "checkpoint").read_text(encoding="utf-8")
-        except OSError:
-            return None
-        return [State.load(self.path / Path(name).name / f"{index}.pt") for index in range(number)]
 
-    def finish(self, results: dict[str, Any]) -> None:
-        """Write the results; the checkpoint is not needed any more."""
-        write_whole(self.path / "results.json", json.dumps(results, allow_nan=False).encode())
-        self._clear_checkpoints()
+def is_free(path: Path) -> bool:
+    """Whether a folder may be made here: nothing stands there, or an empty folder."""
+    try:
+        names = [entry.name for entry in os.scandir(path)]
+    except FileNotFoundError:
+        return not path.is_symlink()
+    except OSError:
+        return False
+    return all(name == LOCK or PART.fullmatch(name) for name in names)
 
-    def _clear_checkpoints(self) -> None:
-        (self.path / "checkpoint").unlink(missing_ok=True)
-        for other in self.path.glob("checkpoint-*"):
-            shutil.rmtree(other, ignore_errors=True)
+
+def numbered(default: Path) -> Iterator[Path]:
+    """runs/compare, runs/compare-2, runs/compare-3, …"""
+    yield default
+    for number in itertools.count(2):
+        yield default.with_name(f"{default.name}-{number}")
+
+
+def free_folder(default: Path) -> Path:
+    """The first of the numbered folders that holds nothing."""
+    return next(path for path in numbered(default) if is_free(path) and not (path / LOCK).exists())
+
+
+def folder_to_resume(default: Path, plan: Plan) -> Path:
+    """The last of the numbered folders that holds this run; where none does, the one that a new run would get."""
+    there = list(itertools.takewhile(lambda path: path.exists() or path.is_symlink(), numbered(default)))
+    for path in reversed(there):
+        with suppress(UserError):
+            _check(path, plan, "resume")
+            return path
+    return free_folder(default)
+
+
+def read_mark(path: Path) -> dict[str, Any]:
+    """What the mark of a run folder says; a `UserError` for any other folder."""
+    try:
+        mark = read_json(path / MARK, "a run folder")
+    except UserError:
+        mark = None
+    if not isinstance(mark, dict) or mark.get("made_by") != "d2dfl":
+        raise UserError(f"{path} is not a run folder of d2dfl")
+    if mark.get("format") != FORMAT:
+        raise UserError(f"{path} was written by another version of d2dfl")
+    if not isinstance(mark.get("plan"), dict) or not isinstance(mark.get("config"), str):
+        raise UserError(f"{path / MARK} was changed by hand: it has no plan or no config")
+    return mark
+
+
+def comparison_in(path: Path) -> tuple[Config, list[str], list[int]]:
+    """The configuration, the methods and the seeds of a run folder, to run it again."""
+    mark = read_mark(path)
+    if mark.get("kind") != "comparison":
+        raise UserError(f"{path} holds no comparison: give a folder that `run` or `compare` made")
+    methods, seeds = mark["plan"].get("methods"), mark["plan"].get("seeds")
+    if not isinstance(methods, list) or not methods or not all(isinstance(name, str) for name in methods):
+        raise UserError(f"{path / MARK} was changed by hand: its methods are not a list of names")
+    if not isinstance(seeds, list) or not seeds or len(seeds) > MOST_SEEDS or not all(map(_is_seed, seeds)):
+        raise UserError(f"{path / MARK} was changed by hand: its seeds are not a list of whole numbers")
+    return Config().with_toml(mark["config"]), methods, seeds
+
+
+def _is_seed(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
+
+
+def _check(path: Path, plan: Plan, again: Again) -> None:
+    """Refuse a folder that is not ours, or holds something else."""
+    try:
+        mark = read_mark(path)
+    except UserError as error:
+        raise TakenError(f"{error}, and not empty: give another folder, nothing was changed") from None
+    if mark.get("kind") != plan.kind:
+        raise TakenError(f"{path} holds a run of another kind: give another folder")
+    same = mark["plan"] == plan.choices and mark["config"] == plan.config
+    if again == "refuse":
+        way = "go on with --resume, or give another folder" if plan.kind == "comparison" and same else "give another"
+        raise TakenError(f"{path} holds {'this' if same else 'another'} run already: {way}")
+    if not same and again == "resume":
+        raise TakenError(f"{path} holds another run: give the same settings as then, or another folder")
+    if not same:
+        raise TakenError(f"{path} holds another run, {_named(mark['plan'])}: give another folder")
+
+
+def _named(choices: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in choices.items())[:80]
 
 
 def versions() -> dict[str, str]:

@@ -35,7 +35,8 @@ def write_sealed(path: Path, values: Mapping[str, Any], arrays: Mapping[str, NDA
     checksum = hashlib.sha256()
     with written_whole(path) as file:
         file.write(MAGIC + bytes(checksum.digest_size))
-        for part in (len(header).to_bytes(8, "little"), header, *map(_bytes, held.values())):
+        parts: list[bytes | memoryview] = [len(header).to_bytes(8, "little"), header, *map(_bytes, held.values())]
+        for part in parts:
             checksum.update(part)
             file.write(part)
         file.seek(len(MAGIC))
@@ -112,7 +113,7 @@ def _fill(file: IO[bytes], array: NDArray[Any], checksum: Any) -> None:
 
 def _bytes(array: NDArray[Any]) -> memoryview:
     """The bytes of a contiguous array, without a copy."""
-    return memoryview(array.reshape(-1).view(np.uint8))
+    return array.reshape(-1).view(np.uint8).data
 
 
 def _dtype(array: NDArray[Any]) -> str:

@@ -8,10 +8,23 @@ from typing import Any, Literal
 
 from d2dfl.errors import UserError
 
+LONGEST = 4096  # characters of a text: no name or path is longer
+
 
 def option(default: Any, help: str, low: float | None = None, high: float | None = None) -> Any:
-    """A configuration field with its help line and its inclusive range."""
+    """A configuration field with its help line and, for numbers, its lowest and highest sensible value."""
+    if isinstance(default, int | float) and not isinstance(default, bool) and (low is None or high is None):
+        raise TypeError(f"a number needs its lowest and its highest value: {help}")
     return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
+
+
+def allowed(field: "dataclasses.Field[Any]", hint: Any) -> str:
+    """What a field may hold, in a few characters, for lists of settings."""
+    if typing.get_origin(hint) is Literal:
+        return ", ".join(typing.get_args(hint))
+    if field.metadata["low"] is not None:
+        return f"{_number(field.metadata['low'])} to {_number(field.metadata['high'])}"
+    return {bool: "true, false"}.get(hint, "text")
 
 
 @dataclass(frozen=True)
@@ -40,7 +53,7 @@ class Section:
                 return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[text.lower()]
             return hint(text) if hint in (int, float) else text
         except (KeyError, ValueError):
-            raise UserError(f"{cls._label(name)} cannot be {text!r}: give {_wanted(hint)}") from None
+            raise UserError(f"{cls._label(name)} cannot be {_shown(text)}: give {_wanted(hint)}") from None
 
 
 def _hint(cls: type, name: str) -> Any:
@@ -55,16 +68,30 @@ def _wanted(hint: Any) -> str:
 
 def _check(label: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
     if typing.get_origin(hint) is Literal:
-        good = value in typing.get_args(hint)
+        good = isinstance(value, str) and value in typing.get_args(hint)
     elif hint is float:
         good = isinstance(value, int | float) and not isinstance(value, bool) and value == value
     elif hint is int:
         good = isinstance(value, int) and not isinstance(value, bool)
     else:
         good = isinstance(value, hint)
-    if not good:
-        raise UserError(f"{label} cannot be {value!r}: give {_wanted(hint)}")
     low, high = limits["low"], limits["high"]
-    if (low is not None and value < low) or (high is not None and value > high):
-        between = f"at least {low}" if high is None else f"at most {high}" if low is None else f"from {low} to {high}"
-        raise UserError(f"{label} cannot be {value!r}: give {_wanted(hint)} {between}")
+    between = "" if low is None else f" from {_number(low)} to {_number(high)}"
+    if not good or (low is not None and not low <= value <= high):
+        raise UserError(f"{label} cannot be {_shown(value)}: give {_wanted(hint)}{between}")
+    if isinstance(value, str) and (len(value) > LONGEST or not value.isprintable()):
+        raise UserError(f"{label} cannot be {_shown(value)}: give a text of at most {LONGEST:,} printable characters")
+
+
+def _number(value: float) -> str:
+    """A bound as people write it."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
+
+
+def _shown(value: Any) -> str:
+    """A value in a sentence; a long one is cut."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write out numbers of more than 4,300 digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= 80 else f"{text[:77]}..."

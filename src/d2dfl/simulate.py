@@ -21,7 +21,7 @@ from d2dfl.discovery.wishes import single_label
 from d2dfl.errors import UserError
 from d2dfl.exchange import Exchanged, exchange, held_counts
 from d2dfl.federation import Curves, Federated
-from d2dfl.methods import METHODS, Discovery, discover, method_named
+from d2dfl.methods import METHODS, Discovery, discover, method_named, methods_listed
 from d2dfl.network import Network
 from d2dfl.network.energy import TRAINING, Ledger, Meter
 from d2dfl.network.radios import radio_of
@@ -197,4 +197,4 @@ def methods_named(text: str) -> list[str]:
     """Method names from "all" or a comma-separated list; the optimum and the GCN only when asked for by name."""
     if text == "all":
         return [name for name in METHODS if name not in ("optimum", "gcn", "bandit", "greedy")]
-    return [method_named(name.strip()).name for name in text.split(",")]
+    return methods_listed(text)

@@ -18,6 +18,7 @@ from d2dfl.errors import UserError
 
 LARGEST = 1 << 34  # bytes of a file that is read at all
 LARGEST_TEXT = 1 << 28  # of a file of text, which takes several times as much once it is understood
+CHUNK = 1 << 20
 LOCK = ".d2dfl-lock"
 PART = re.compile(r"\.d2dfl-[0-9a-f]{16}\.part")  # what a file is called until it is whole
 KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
@@ -61,7 +62,10 @@ def read_bytes(path: Path, wanted: str = "a file", limit: int = LARGEST) -> byte
     """The content of a plain file."""
     with open_plain(path, wanted, limit) as file:
         try:
-            content = file.read(limit + 1)
+            # Not read(limit + 1): that would set aside so much memory before it reads a byte.
+            content = file.read(os.fstat(file.fileno()).st_size)
+            while len(content) <= limit and (more := file.read(CHUNK)):
+                content += more
         except OSError as error:
             raise UserError(f"cannot read {str(path)!r}: {_reason(error)}") from None
     if len(content) > limit:  # it grew, or is one of those that say they are empty

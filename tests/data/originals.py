@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import pickle
 import struct
 import tarfile
 from pathlib import Path
@@ -30,6 +31,24 @@ def python2_array(array: np.ndarray) -> bytes:
     )
 
 
+def python2_binary_array(array: np.ndarray) -> bytes:
+    """The same in the binary protocol that CIFAR-10 has."""
+    kind, order = array.dtype.str[1:].encode(), array.dtype.str[:1].encode()
+    shape = b"(" + b"".join(b"J" + struct.pack("<i", size) for size in array.shape) + b"t"
+    return (
+        b"cnumpy.core.multiarray\n_reconstruct\nq\x07cnumpy\nndarray\nq\x08K\x00\x85U\x01b\x87Rq\t(K\x01"
+        + shape
+        + b"cnumpy\ndtype\nq\nU\x02"
+        + kind
+        + b"K\x00K\x01\x87Rq\x0b(K\x03U\x01"
+        + order
+        + b"NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89T"
+        + struct.pack("<I", array.nbytes)
+        + array.tobytes()
+        + b"tb"
+    )
+
+
 def write_fmnist(folder: Path, train: int = 30, test: int = 12, packed: bool = True) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     arrays = {
@@ -50,22 +69,44 @@ def cifar_batch(pixels: np.ndarray, labels: list[int]) -> bytes:
     return b"(dS'data'\n" + python2_array(pixels) + b"sS'labels'\n(l" + items + b"sS'batch_label'\nS'a batch'\ns."
 
 
-def write_cifar10(folder: Path, each: int = 10) -> np.ndarray:
+def cifar_batch_2(pixels: np.ndarray, labels: list[int]) -> bytes:
+    """A batch as it is published: protocol 2 of Python 2."""
+    names = b"".join(b"U\x05%05dr%s" % (number, struct.pack("<I", 14 + number)) for number in range(len(labels)))
+    return (
+        b"\x80\x02}q\x01(U\x0bbatch_labelq\x02U\x07a batchq\x03U\x06labelsq\x04]q\x05("
+        + b"".join(b"K" + bytes([label]) for label in labels)
+        + b"eU\x04dataq\x06"
+        + python2_binary_array(pixels)
+        + b"U\tfilenamesq\x0c]q\x0d("
+        + names
+        + b"eu."
+    )
+
+
+def write_cifar10(folder: Path, each: int = 10, protocol: int | None = None) -> np.ndarray:
+    """Without a protocol: as published. Else as Python 3 writes the same content; -1: Python 2's text protocol."""
     pixels = np.random.default_rng(1).integers(0, 256, (6 * each, 3072)).astype(np.uint8)
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(6):
         name = f"data_batch_{number + 1}" if number < 5 else "test_batch"
         part = pixels[number * each : (number + 1) * each]
-        (folder / name).write_bytes(cifar_batch(part, [(number + i) % 10 for i in range(each)]))
+        labels = [(number + i) % 10 for i in range(each)]
+        if protocol is None:
+            content = cifar_batch_2(part, labels)
+        elif protocol < 0:
+            content = cifar_batch(part, labels)
+        else:
+            content = pickle.dumps({"data": part, "labels": labels, "batch_label": "a batch"}, protocol=protocol)
+        (folder / name).write_bytes(content)
     return pixels
 
 
-def write_svhn(folder: Path, train: int = 20, test: int = 10) -> np.ndarray:
+def write_svhn(folder: Path, train: int = 20, test: int = 10, packed: bool = True) -> np.ndarray:
     rng = np.random.default_rng(2)
     pixels = rng.integers(0, 256, (32, 32, 3, train + test)).astype(np.uint8)
     labels = (np.arange(train + test) % 10 + 1).astype(np.uint8)[:, None]
-    savemat(folder / "train_32x32.mat", {"X": pixels[..., :train], "y": labels[:train]}, do_compression=True)
-    savemat(folder / "test_32x32.mat", {"X": pixels[..., train:], "y": labels[train:]}, do_compression=True)
+    savemat(folder / "train_32x32.mat", {"X": pixels[..., :train], "y": labels[:train]}, do_compression=packed)
+    savemat(folder / "test_32x32.mat", {"X": pixels[..., train:], "y": labels[train:]}, do_compression=packed)
     return pixels
 
 
@@ -109,11 +150,13 @@ def radioml_pickle(cells: dict[tuple[str, int], np.ndarray]) -> bytes:
     return b"(d" + entries + b"."
 
 
-def write_radioml(folder: Path, each: int = 5) -> dict[tuple[str, int], np.ndarray]:
+def write_radioml(folder: Path, each: int = 5, protocol: int = -1) -> dict[tuple[str, int], np.ndarray]:
+    """As Python 3 writes it in a protocol; -1: Python 2's text protocol, as published."""
     rng = np.random.default_rng(5)
     keys = [(modulation, snr) for modulation in ("QPSK", "BPSK", "AM-SSB") for snr in (-2, 10)]
     cells = {key: rng.normal(size=(each, 2, 128)).astype(np.float32) for key in keys}
-    (folder / "RML2016.10a_dict.pkl").write_bytes(radioml_pickle(cells))
+    content = radioml_pickle(cells) if protocol < 0 else pickle.dumps(cells, protocol=protocol)
+    (folder / "RML2016.10a_dict.pkl").write_bytes(content)
     return cells
 
 

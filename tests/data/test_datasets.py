@@ -204,12 +204,37 @@ def test_unknown_names_and_splits() -> None:
         datasets.path("digits")
 
 
-@pytest.mark.parametrize("name", REAL)
-def test_real_files(name: str) -> None:
-    """Runs for every dataset that $D2DFL_DATA has."""
-    data = datasets.load(name, verify=False, download=False)
-    entry = datasets.describe(name)
-    assert data.shape == entry.shape
-    assert abs(float(data.train_inputs[:2000].mean())) < 0.5
-    if entry.classes:
-        assert set(np.unique(data.test_targets)) == set(range(entry.classes))
+def test_real_files() -> None:
+    """Of every dataset that $D2DFL_DATA has; the digits are always there."""
+    for name in ("digits", *REAL):
+        data = datasets.load(name, verify=False, download=False)
+        entry = datasets.describe(name)
+        assert data.shape == entry.shape
+        assert abs(float(data.train_inputs[:2000].mean())) < 0.5
+        if entry.classes:
+            assert set(np.unique(data.test_targets)) == set(range(entry.classes))
+
+
+@pytest.mark.parametrize("value", ["1e300", "-2000000000", "nan", "inf"])
+def test_values_that_no_dataset_has(own: Path, value: str) -> None:
+    originals.write_california(own, "data")
+    lines = (own / "cal_housing.data").read_text().splitlines()
+    lines[3] = ",".join([value, *lines[3].split(",")[1:]])
+    (own / "cal_housing.data").write_text("\n".join(lines))
+    with pytest.raises(UserError, match="california: the files hold values that are not numbers, or beyond a billion"):
+        datasets.load("california", verify=False)
+
+
+def test_too_few_datapoints_for_two_parts(own: Path) -> None:
+    originals.write_california(own, "data", rows=4)
+    with pytest.raises(UserError, match="hold 4 datapoints: that is too few"):
+        datasets.load("california", verify=False)
+
+
+def test_a_damaged_archive_is_one_sentence(own: Path) -> None:
+    originals.write_california(own, "tgz")
+    whole = (own / "cal_housing.tgz").read_bytes()
+    for length in (0, 5, 100, len(whole) // 2):
+        (own / "cal_housing.tgz").write_bytes(whole[:length])
+        with pytest.raises(UserError, match=r"cal_housing\.tgz"):
+            datasets.load("california", verify=False)

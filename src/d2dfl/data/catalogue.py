@@ -257,7 +257,8 @@ _ENTRIES = (
         home="https://www.deepsig.ai/datasets",
         licence="CC BY-NC-SA 4.0",
         read=readers.read_radioml,
-        # Its home asks for a name and an e-mail address first, so there is nothing to download by ourselves.
+        # Its home asks for a name and an e-mail address first, so there is nothing to download by ourselves. No digest
+        # of it is published that we know of: only its form and the number of datapoints can be checked.
         forms=(Form((File("RML2016.10a_dict.pkl"),), archive=File("RML2016.10a.tar.bz2")),),
         note="AM-SSB is noise only in the original",
     ),

@@ -20,6 +20,8 @@ from d2dfl.rng import stream
 
 SPLITS = ("own", "80/20")
 TEST_SHARE = 0.2
+LARGEST_VALUE = 1e9  # of an input or a target: its square must leave room in a sum
+FEWEST = 5  # datapoints of which a fifth is one
 ROWS = 4096  # read at a time, where a whole array of float64 would be large
 
 
@@ -194,7 +196,7 @@ def _advice(entry: Entry) -> str:
 
 
 def _check(entry: Entry, raw: Raw, verify: bool) -> None:
-    """Shapes, counts, labels in range, no NaN: whatever a damaged file could have smuggled in."""
+    """Shapes, counts, labels and values in range, no NaN: whatever a damaged file could have smuggled in."""
     count = 0
     for inputs, targets in ((raw.inputs, raw.targets), (raw.test_inputs, raw.test_targets)):
         if inputs is None or targets is None:
@@ -202,13 +204,18 @@ def _check(entry: Entry, raw: Raw, verify: bool) -> None:
         count += len(inputs)
         if inputs.shape != (len(targets), *entry.shape) or len(targets) == 0:
             raise UserError(f"{entry.name}: the inputs have the shape {inputs.shape}, not n x {entry.shape}")
-        if not np.all(np.isfinite(targets)) or (inputs.dtype.kind == "f" and not np.all(np.isfinite(inputs))):
-            raise UserError(f"{entry.name}: the files hold values that are not numbers")
+        for values in (inputs, targets):  # NaN is neither above nor below anything
+            if not (values.min() >= -LARGEST_VALUE and values.max() <= LARGEST_VALUE):
+                raise UserError(f"{entry.name}: the files hold values that are not numbers, or beyond a billion")
         if entry.classes and not 0 <= targets.min() <= targets.max() < entry.classes:
             raise UserError(
                 f"{entry.name}: the labels run from {targets.min()} to {targets.max()}, "
                 f"and must be from 0 to {entry.classes - 1}"
             )
+    if count < FEWEST:
+        raise UserError(
+            f"{entry.name}: the files hold {count} datapoints: that is too few for a training and a test part"
+        )
     if verify and sum(entry.counts) not in (0, count):
         raise UserError(
             f"{entry.name}: the files hold {count:,} datapoints and not the published {sum(entry.counts):,}: "

@@ -1,11 +1,13 @@
-"""Readers of the datasets' original files: files in, plain arrays out, anything odd is one clear sentence."""
+"""Readers of the datasets' original files: files in, plain arrays out, anything odd is one clear sentence.
 
-import bz2
-import gzip
+No reader takes more memory than a few times what the published files need, whatever a file claims.
+"""
+
+import io
+import math
 import struct
 import warnings
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.data.matlab import read_arrays
+from d2dfl.data.packed import read_unpacked
 from d2dfl.data.pickles import load_joblib_table, load_pickle
 from d2dfl.errors import UserError
 
 Paths = Mapping[str, Path]  # file name as published -> where it is
 MODULATIONS = ("8PSK", "AM-DSB", "AM-SSB", "BPSK", "CPFSK", "GFSK", "PAM4", "QAM16", "QAM64", "QPSK", "WBFM")
+# Bytes that one file may have and unpack to: more than twice what the published ones need, SVHN's excepted.
+LARGEST_IDX = 1 << 27  # Fashion-MNIST: 47 million
+LARGEST_BATCH = 1 << 27  # CIFAR-10: 31 million, 90 million in the oldest protocol
+LARGEST_MAT = 1 << 28  # SVHN: 225 million
+LARGEST_TEXT = 1 << 26  # USPS: 26 million
+LARGEST_ROWS = 100_000  # of a text; California Housing has 20,640
+LARGEST_ENTRY = 40  # characters of a number in a text, and what is around it
+LARGEST_LABEL = 1 << 31
+LARGEST_SNR_DB = 100
 
 
 @dataclass(frozen=True)
@@ -43,15 +56,15 @@ def read_idx_pair(images: Path, labels: Path) -> tuple[NDArray[Any], NDArray[Any
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """One idx file of bytes, gzipped or not."""
-    content = _unzip(path)
+    content = read_unpacked(path, "an idx file", LARGEST_IDX)
     # Two zero bytes, 8 for unsigned bytes, the number of dimensions, each dimension as a big-endian number.
     if len(content) < 4 or content[:3] != b"\0\0\x08" or len(content) < 4 + 4 * content[3]:
         raise UserError(f"{path} is not an idx file of bytes: its first bytes are wrong")
     dimensions = content[3]
     shape = struct.unpack(f">{dimensions}I", content[4 : 4 + 4 * dimensions])
     values = np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * dimensions)
-    if values.size != np.prod(shape, dtype=np.int64):
-        raise UserError(f"{path} is cut short or damaged: it announces {shape} and holds {values.size} bytes")
+    if values.size != math.prod(shape) or not values.size:
+        raise UserError(f"{path} is cut short or damaged: it announces {shape!s:.80} and holds {values.size} bytes")
     return values.reshape(shape)
 
 
@@ -71,7 +84,7 @@ def read_cifar10(paths: Paths) -> Raw:
 
 
 def _cifar_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    content = load_pickle(path)
+    content = load_pickle(path, LARGEST_BATCH)
     pixels = content.get("data") if isinstance(content, dict) else None
     if not isinstance(pixels, np.ndarray) or pixels.dtype != np.uint8 or pixels.shape[1:] != (3072,):
         raise UserError(f"{path} is not a CIFAR-10 batch: it has no 'data' of rows of 3,072 bytes")
@@ -86,14 +99,7 @@ def read_svhn(paths: Paths) -> Raw:
 
 
 def _svhn_part(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    from scipy.io import loadmat
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # SciPy warns about what it then fails on, or about text in the header
-            content = loadmat(path, variable_names=["X", "y"])
-    except Exception:  # SciPy's reader fails in many ways on a damaged file
-        raise UserError(f"{path} cannot be read as a MATLAB file: it is damaged or cut short") from None
+    content = read_arrays(path, ("X", "y"), LARGEST_MAT)
     pixels, labels = content.get("X"), content.get("y")
     if pixels is None or pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[:3] != (32, 32, 3):
         raise UserError(f"{path} has no 'X' of 32 x 32 x 3 bytes for each image")
@@ -117,17 +123,18 @@ def read_usps(paths: Paths) -> Raw:
 def _libsvm(path: Path, features: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     from sklearn.datasets import load_svmlight_file
 
+    content = read_unpacked(path, "a LIBSVM file", LARGEST_TEXT)
+    _check_rows(path, content, features)
     try:
-        with bz2.open(path) as file:
-            table, labels = load_svmlight_file(file, n_features=features, dtype=np.float32, zero_based=False)
-    except (OSError, EOFError, ValueError, OverflowError):
+        table, labels = load_svmlight_file(io.BytesIO(content), n_features=features, dtype=np.float32, zero_based=False)
+    except (ValueError, OverflowError, IndexError, TypeError):
         raise UserError(f"{path} is damaged or not a LIBSVM file of {features} features") from None
     return table.toarray(), _whole_numbers(path, labels) - 1
 
 
 def _zip_digits(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    table = _text_table(path, _unzip(path), 257, None)
-    return table[:, 1:].astype(np.float32), _whole_numbers(path, table[:, 0])
+    table = _text_table(path, 257, None)
+    return _as_float32(table[:, 1:]), _whole_numbers(path, table[:, 0])
 
 
 def read_california(paths: Paths) -> Raw:
@@ -140,13 +147,13 @@ def read_california(paths: Paths) -> Raw:
         value, income, age, rooms, bedrooms, population, households, latitude, longitude = table.T
     else:
         path = paths["cal_housing.data"]
-        table = _text_table(path, _unzip(path), 9, ",")
+        table = _text_table(path, 9, ",")
         longitude, latitude, age, rooms, bedrooms, population, households, income, value = table.T
     if not np.all(households > 0):
         raise UserError(f"{path} is damaged: it has a block without households")
-    per_household = [rooms / households, bedrooms / households]
-    features = [income, age, *per_household, population, population / households, latitude, longitude]
-    return Raw(np.stack(features, axis=1), value / 100_000.0)
+    with np.errstate(all="ignore"):  # infinities are found with all other values that cannot be
+        ratios = [rooms / households, bedrooms / households, population, population / households]
+        return Raw(np.stack([income, age, *ratios, latitude, longitude], axis=1), value / 100_000.0)
 
 
 def read_radioml(paths: Paths) -> Raw:
@@ -155,53 +162,65 @@ def read_radioml(paths: Paths) -> Raw:
     cells = load_pickle(path)
     if not isinstance(cells, dict) or not cells:
         raise UserError(f"{path} is not RadioML 2016.10a: it holds no table by modulation and SNR")
+    for key in cells:
+        if not _is_cell(key):
+            raise UserError(f"{path} is not RadioML 2016.10a: it has an entry {key!r:.80}")
     inputs, targets, ratios = [], [], []
     for key in sorted(cells, key=str):
         signals = cells[key]
-        if not (isinstance(key, tuple) and len(key) == 2 and key[0] in MODULATIONS and isinstance(key[1], int)):
-            raise UserError(f"{path} is not RadioML 2016.10a: it has an entry {str(key)[:40]!r}")
         if not isinstance(signals, np.ndarray) or signals.dtype.kind != "f" or signals.shape[1:] != (2, 128):
             raise UserError(
                 f"{path} is not RadioML 2016.10a: {key[0]} at {key[1]} dB is not an array of 2 x 128 numbers"
             )
-        inputs.append(signals.astype(np.float32, copy=False))
+        inputs.append(_as_float32(signals))
         targets.append(np.full(len(signals), MODULATIONS.index(key[0]), dtype=np.int64))
         ratios.append(np.full(len(signals), key[1], dtype=np.int64))
     return Raw(np.concatenate(inputs), np.concatenate(targets), snr_db=np.concatenate(ratios))
 
 
-def _unzip(path: Path) -> bytes:
-    """The bytes of a file, gunzipped if its name ends in .gz."""
-    try:
-        if path.suffix == ".gz":
-            with gzip.open(path) as file:
-                return file.read()
-        return path.read_bytes()
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise UserError(f"{path} is damaged or cut short: it does not gunzip") from None
-    except OSError as error:
-        raise UserError(f"cannot read {str(path)!r}: {error.strerror}") from None
+def _is_cell(key: Any) -> bool:
+    """Whether an entry of RadioML is a modulation and a signal-to-noise ratio."""
+    if not (isinstance(key, tuple) and len(key) == 2 and type(key[1]) is int):
+        return False
+    return key[0] in MODULATIONS and abs(key[1]) <= LARGEST_SNR_DB
 
 
-def _text_table(path: Path, content: bytes, columns: int, delimiter: str | None) -> NDArray[np.float64]:
+def _text_table(path: Path, columns: int, delimiter: str | None) -> NDArray[np.float64]:
+    content = read_unpacked(path, "a table of numbers", LARGEST_TEXT)
+    _check_rows(path, content, columns)
     try:
         lines = content.decode("ascii").split("\n")
-        table = np.loadtxt(lines, delimiter=delimiter, ndmin=2) if content.strip() else np.zeros((0, 0))
-    except ValueError:  # UnicodeDecodeError is one
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # NumPy only warns about a text without numbers
+            table = np.loadtxt(lines, delimiter=delimiter, ndmin=2, comments=None)
+    except (ValueError, UserWarning):  # UnicodeDecodeError is a ValueError
         raise UserError(f"{path} is damaged: it is not a table of numbers") from None
     if table.shape[1] != columns:
         raise UserError(f"{path} has {table.shape[1]} columns instead of {columns}")
     return np.asarray(table)
 
 
-def _whole_numbers(path: Path, labels: Sequence[int] | NDArray[Any] | None) -> NDArray[np.int64]:
-    try:
-        values = np.asarray(labels, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.zeros((0, 0))
-    if values.ndim != 1 or not np.all(np.isfinite(values)) or np.any(values != np.round(values)):
-        raise UserError(f"{path} has no labels that are whole numbers")
-    return values.astype(np.int64)
+def _check_rows(path: Path, content: bytes, columns: int) -> None:
+    """Two bytes in a file can be a whole row in memory, and a row a table's worth of columns."""
+    if (rows := content.count(b"\n")) > LARGEST_ROWS:
+        raise UserError(f"{path} has {rows:,} rows: it may have {LARGEST_ROWS:,}")
+    if (longest := max(map(len, content.split(b"\n")))) > columns * LARGEST_ENTRY:
+        raise UserError(f"{path} has a row of {longest:,} characters: {columns} numbers do not need so many")
+
+
+def _as_float32(values: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(all="ignore"):  # what does not fit becomes infinite, and is found later
+        return values.astype(np.float32, copy=False)
+
+
+def _whole_numbers(path: Path, labels: object) -> NDArray[np.int64]:
+    if isinstance(labels, list) and all(type(label) is int for label in labels):
+        labels = np.array(labels, dtype=np.int64)  # the pickle's numbers have 64 bits
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "iuf":
+        values = labels.astype(np.float64)
+        if np.all(np.abs(values) < LARGEST_LABEL) and np.all(values == np.round(values)):  # NaN is neither
+            return values.astype(np.int64)
+    raise UserError(f"{path} has no labels that are whole numbers")
 
 
 def _same_length(path: Path, inputs: NDArray[Any], labels: NDArray[Any]) -> None:

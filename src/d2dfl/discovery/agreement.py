@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from d2dfl.compiled import kernel
 from d2dfl.discovery.gaussian import LITERAL, MEDIAN, NOTHING, RATIO
 
 
-@njit(cache=True)
+@kernel
 def give_away(gauss: Any, device: Any, kept: Any, moments: Any) -> None:
     """moments[cluster] of what a device keeps: it sends datapoints of a cluster at random, so shapes stay."""
     for cluster in range(gauss.own.shape[1]):
@@ -16,7 +16,7 @@ def give_away(gauss: Any, device: Any, kept: Any, moments: Any) -> None:
             moments[cluster, at] = kept[cluster] * gauss.own[device, cluster, at]
 
 
-@njit(cache=True)
+@kernel
 def take_in(gauss: Any, device: Any, slot: Any, amounts: Any, moments: Any) -> None:
     """Add what amounts[remote cluster] of datapoints over a slot do to moments[cluster]."""
     clusters, length = moments.shape
@@ -30,7 +30,7 @@ def take_in(gauss: Any, device: Any, slot: Any, amounts: Any, moments: Any) -> N
                     moments[cluster, at] += amounts[remote] * pull[at]
 
 
-@njit(cache=True)
+@kernel
 def _invert(matrix: Any, inverse: Any, work: Any) -> Any:
     """Inverse of a positive definite matrix by Cholesky; returns the log-determinant."""
     size = len(matrix)
@@ -59,7 +59,7 @@ def _invert(matrix: Any, inverse: Any, work: Any) -> Any:
     return log
 
 
-@njit(cache=True)
+@kernel
 def shape_of(gauss: Any, device: Any, moments: Any, mean: Any, spread: Any) -> Any:
     """Mean and covariance of each cluster from its moments; returns the diversity gain (R10).
 
@@ -88,14 +88,14 @@ def shape_of(gauss: Any, device: Any, moments: Any, mean: Any, spread: Any) -> A
     return gain / clusters
 
 
-@njit(cache=True)
+@kernel
 def invert_all(spread: Any, inverse: Any, log: Any, work: Any) -> None:
     """Inverse and log-determinant of each cluster's covariance."""
     for cluster in range(len(spread)):
         log[cluster] = _invert(spread[cluster], inverse[cluster], work)
 
 
-@njit(cache=True)
+@kernel
 def sums_of(mean: Any, spread: Any, inverse: Any, sums: Any) -> None:
     """What one device adds to the sums over devices that `divergence` needs.
 
@@ -119,7 +119,7 @@ def sums_of(mean: Any, spread: Any, inverse: Any, sums: Any) -> None:
     sums[2 * square + 2 * components + 1] = _crossed(sums, components)
 
 
-@njit(cache=True)
+@kernel
 def _crossed(sums: Any, components: Any) -> Any:
     """tr(P A) - 2 v . m, for a device with itself or for all with all."""
     square = components * components
@@ -131,7 +131,7 @@ def _crossed(sums: Any, components: Any) -> Any:
     return value
 
 
-@njit(cache=True)
+@kernel
 def divergence(total: Any, devices: Any, clusters: Any, components: Any) -> Any:
     """Sum of KL divergences over all ordered pairs of different devices and all pairs of their clusters.
 
@@ -146,14 +146,14 @@ def divergence(total: Any, devices: Any, clusters: Any, components: Any) -> Any:
     return 0.5 * (value - components * clusters * clusters * pairs)
 
 
-@njit(cache=True)
+@kernel
 def _ratio_of_means(gauss: Any, total: Any, devices: Any, clusters: Any, components: Any) -> Any:
     """R11's default: mean divergence before / mean divergence after - 1."""
     after = divergence(total, devices, clusters, components)
     return gauss.before / max(after, 1e-9 * gauss.before) - 1.0
 
 
-@njit(cache=True)
+@kernel
 def agreement_of(gauss: Any, shape: Any, kind: Any) -> Any:
     """System agreement as the clusters stand (R11)."""
     devices, clusters, components = shape.mean.shape
@@ -179,7 +179,7 @@ def agreement_of(gauss: Any, shape: Any, kind: Any) -> Any:
     return whole if kind == LITERAL else whole / number - 1.0
 
 
-@njit(cache=True)
+@kernel
 def _one_divergence(shape: Any, i: Any, own: Any, j: Any, other: Any) -> Any:
     """KL of cluster `own` of device i from cluster `other` of device j."""
     components = shape.mean.shape[2]
@@ -192,7 +192,7 @@ def _one_divergence(shape: Any, i: Any, own: Any, j: Any, other: Any) -> Any:
     return max(0.5 * value, 0.0)
 
 
-@njit(cache=True)
+@kernel
 def settle(gauss: Any, shape: Any, device: Any, moments: Any, kind: Any, pairwise: Any) -> Any:
     """Put a device's new clusters in force; returns its diversity gain. `pairwise` also renews its ratios."""
     gain = shape_of(gauss, device, moments, shape.mean[device], shape.spread[device])
@@ -207,7 +207,7 @@ def settle(gauss: Any, shape: Any, device: Any, moments: Any, kind: Any, pairwis
     return gain
 
 
-@njit(cache=True)
+@kernel
 def renew_ratios(gauss: Any, shape: Any, device: Any) -> None:
     """Divergence before / after for all pairs with this device; where both are 0, and nothing changed, 1."""
     devices, clusters = shape.log.shape
@@ -226,7 +226,7 @@ def renew_ratios(gauss: Any, shape: Any, device: Any) -> None:
                 )
 
 
-@njit(cache=True)
+@kernel
 def lone_agreement(gauss: Any, shape: Any, device: Any, mean: Any, spread: Any, inverse: Any, log: Any) -> Any:
     """System agreement if this device's clusters were as given and all others as they are (R11's default only)."""
     devices, clusters, components = shape.mean.shape

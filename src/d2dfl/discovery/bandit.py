@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from d2dfl.compiled import kernel
 from d2dfl.discovery.qlearning import CHUNK, allowed, cost
 from d2dfl.discovery.rounds import play_round, round_of
 from d2dfl.discovery.task import Found, Task
@@ -12,7 +12,7 @@ from d2dfl.draws import uniform
 from d2dfl.rng import device_keys
 
 
-@njit(cache=True)
+@kernel
 def _ucb(board: Any, total: Any, count: Any, device: Any, step: Any, width: Any) -> Any:
     """Highest mean plus bonus; actions never tried come first."""
     best, best_score = -1, -np.inf
@@ -29,7 +29,7 @@ def _ucb(board: Any, total: Any, count: Any, device: Any, step: Any, width: Any)
     return best
 
 
-@njit(cache=True)
+@kernel
 def _exp3(board: Any, log_weight: Any, chance: Any, device: Any, draw: Any, mixing: Any) -> Any:
     """Sample from exp(log weight) mixed with uniform play; leaves the probabilities in `chance`."""
     actions = log_weight.shape[1]
@@ -58,7 +58,7 @@ def _exp3(board: Any, log_weight: Any, chance: Any, device: Any, draw: Any, mixi
     return pick
 
 
-@njit(cache=True)
+@kernel
 def _train(
     board: Any,
     terms: Any,

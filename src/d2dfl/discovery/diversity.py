@@ -7,20 +7,21 @@ possible from one with data, and not at all from another without.
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from d2dfl.compiled import kernel
 
 METRICS = ("total-variation", "wasserstein", "jensen-shannon")
 TOTAL_VARIATION, WASSERSTEIN, JENSEN_SHANNON = range(3)
 
 
-@njit(cache=True)
+@kernel
 def largest_distance(metric: Any, partitions: Any) -> Any:
     """The largest value that the metric can take."""
     return partitions - 1.0 if metric == WASSERSTEIN else 1.0
 
 
-@njit(cache=True)
+@kernel
 def distance(metric: Any, one: Any, other: Any) -> Any:
     """Distance between the distributions of two count vectors.
 
@@ -35,7 +36,7 @@ def distance(metric: Any, one: Any, other: Any) -> Any:
     return distance_of(metric, one, total_one, other, total_other)
 
 
-@njit(cache=True)
+@kernel
 def distance_of(metric: Any, one: Any, total_one: Any, other: Any, total_other: Any) -> Any:
     """The same for vectors whose totals are known."""
     partitions = len(one)
@@ -62,7 +63,7 @@ def distance_of(metric: Any, one: Any, total_one: Any, other: Any, total_other: 
     return np.sqrt(max(0.5 * result, 0.0))
 
 
-@njit(cache=True)
+@kernel
 def _to_reference(metric: Any, counts: Any, reference: Any) -> Any:
     result = np.empty(len(counts))
     for device in range(len(counts)):

@@ -8,9 +8,9 @@ own received power, link). To the letter, a state is the whole vector of levels;
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.config import ChannelConfig
 from d2dfl.discovery.qlearning import CHUNK, allowed, cost, rules_of, temperatures
 from d2dfl.discovery.rounds import play_round, round_of
@@ -40,13 +40,13 @@ def expected(network: Network, config: ChannelConfig) -> Network:
     return Network(**{**vars(network), "drop": drop, "rss": None})
 
 
-@njit(cache=True)
+@kernel
 def _normal(key: Any, counter: Any) -> Any:
     one, two = uniform(key, 2 * counter), uniform(key, 2 * counter + 1)
     return np.sqrt(-2.0 * np.log(1.0 - one)) * np.cos(2.0 * np.pi * two)
 
 
-@njit(cache=True)
+@kernel
 def _state(index: Any, used: Any, device: Any, level: Any, vector: Any) -> Any:
     """Row of the table for a vector of levels: open addressing on a 64-bit hash of the whole vector."""
     code = np.uint64(1469598103934665603)
@@ -64,7 +64,7 @@ def _state(index: Any, used: Any, device: Any, level: Any, vector: Any) -> Any:
     return vector[device, at]
 
 
-@njit(cache=True)
+@kernel
 def _pick(board: Any, total: Any, count: Any, rows: Any, device: Any, temperature: Any, draw: Any) -> Any:
     """Softmax over the mean rewards of the current state; an action that was never tried here comes first (R13)."""
     actions = total.shape[2]
@@ -93,7 +93,7 @@ def _pick(board: Any, total: Any, count: Any, rows: Any, device: Any, temperatur
     return chosen
 
 
-@njit(cache=True)
+@kernel
 def _train(
     board: Any,
     terms: Any,
@@ -143,7 +143,7 @@ def _train(
                 _learn(rules, total, count, recent, device, row[device], chosen[device], work.reward[device])
 
 
-@njit(cache=True)
+@kernel
 def _learn(rules: Any, total: Any, count: Any, recent: Any, device: Any, row: Any, action: Any, reward: Any) -> None:
     """R2 and R4 with a mean that forgets at the rate of an H-long ring, since a ring per level and link is too large."""
     if recent[device, 1] > 0.0 and reward < recent[device, 0] / recent[device, 1]:
@@ -164,7 +164,7 @@ def _learn(rules: Any, total: Any, count: Any, recent: Any, device: Any, row: An
     count[device, row, action] += 1
 
 
-@njit(cache=True)
+@kernel
 def _best(board: Any, total: Any, count: Any, rows: Any, device: Any) -> Any:
     """Best mean reward in the current state, or -1 if nothing was ever tried in it."""
     best, result = -np.inf, -1

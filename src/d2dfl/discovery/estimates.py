@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from d2dfl.compiled import kernel
 from d2dfl.discovery.agreement import lone_agreement, shape_of, take_in
 from d2dfl.discovery.diversity import distance, distance_of
 from d2dfl.discovery.game import clustered_after
@@ -14,7 +14,7 @@ from d2dfl.discovery.reward import CHANGE, OVER_ASK, diversity_score, meets
 HOPELESS = -1e300
 
 
-@njit(cache=True)
+@kernel
 def own_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gains: Any) -> None:
     """What the receiver itself would gain from each transmitter if nobody else asked it; HOPELESS if nothing would move.
 
@@ -62,7 +62,7 @@ def own_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gain
         gains[slot] = terms.own * (local - play.local[receiver])
 
 
-@njit(cache=True)
+@kernel
 def _clustered_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gains: Any) -> None:
     """What joining each transmitter would be worth if nobody else asked it (Algorithm 2)."""
     gauss, shape = board.gauss, play.shape
@@ -95,7 +95,7 @@ def _clustered_gains(board: Any, terms: Any, play: Any, known: Any, receiver: An
             gains[slot] += len(play.local) * terms.agreement * (agreement - shape.agreement[0])
 
 
-@njit(cache=True)
+@kernel
 def _standing(board: Any, play: Any, receiver: Any, held: Any, sent: Any, need: Any) -> Any:
     """What the receiver has with its other links: counts after and before loss, and what it still needs.
 
@@ -122,7 +122,7 @@ def _standing(board: Any, play: Any, receiver: Any, held: Any, sent: Any, need: 
     return cost
 
 
-@njit(cache=True)
+@kernel
 def expected_bonus(board: Any, terms: Any, known: Any, bonus: Any) -> None:
     """What each transmitter expects to gain itself by serving each receiver, before it knows the receiver's need.
 

@@ -11,9 +11,9 @@ The file is long because it is one thing: kernels that read and write the same t
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.discovery.agreement import agreement_of, give_away, renew_ratios, settle, take_in
 from d2dfl.discovery.diversity import METRICS, distances_to
 from d2dfl.discovery.gaussian import RATIO as RATIO_OF_MEANS
@@ -124,7 +124,7 @@ def load(board: Board, terms: Terms, slots: NDArray[np.int32]) -> Play:
     return play
 
 
-@njit(cache=True)
+@kernel
 def free_choice(board: Any, no_link: Any) -> Any:
     """[device] whether the device may end up without a link (R12).
 
@@ -154,7 +154,7 @@ def free_choice(board: Any, no_link: Any) -> Any:
     return free
 
 
-@njit(cache=True)
+@kernel
 def total(board: Any, terms: Any, play: Any) -> Any:
     """N times the objective."""
     value = terms.own * play.local.sum()
@@ -170,7 +170,7 @@ def total(board: Any, terms: Any, play: Any) -> Any:
     return value
 
 
-@njit(cache=True)
+@kernel
 def _evaluate_all(board: Any, terms: Any, play: Any) -> None:
     for device in range(len(board.counts)):
         play.local[device], play.outside[device] = _reward(board, terms, play, device, False)
@@ -181,7 +181,7 @@ def _evaluate_all(board: Any, terms: Any, play: Any) -> None:
         play.shape.agreement[0] = agreement_of(board.gauss, play.shape, terms.agreement_kind)
 
 
-@njit(cache=True)
+@kernel
 def clustered_after(board: Any, play: Any, device: Any, moments: Any) -> Any:
     """Moments of a device's data clusters from the links in force; what its links cost and bring from outside."""
     clusters, edges = moments.shape[0], play.slots.shape[1]
@@ -210,7 +210,7 @@ def clustered_after(board: Any, play: Any, device: Any, moments: Any) -> Any:
     return cost, outside
 
 
-@njit(cache=True)
+@kernel
 def _reward(board: Any, terms: Any, play: Any, device: Any, pairwise: Any) -> Any:
     """r of one device and the datapoints allocated to it from other clusters, from the links in force."""
     if terms.clustered:
@@ -252,7 +252,7 @@ def _reward(board: Any, terms: Any, play: Any, device: Any, pairwise: Any) -> An
     return terms.diversity * score - terms.reliability * cost, outside
 
 
-@njit(cache=True)
+@kernel
 def _fill_requests(board: Any, terms: Any, play: Any, receiver: Any) -> None:
     """Q of all links of a receiver (eqs. avl_at_tx, req_at_dst), split by what the transmitters can spare (R16)."""
     surplus, trust, candidates, drop = board.surplus, board.trust, board.candidates, board.drop
@@ -284,7 +284,7 @@ def _fill_requests(board: Any, terms: Any, play: Any, receiver: Any) -> None:
                 request[receiver, edge, label] = asked
 
 
-@njit(cache=True)
+@kernel
 def _touch(touched: Any, queue: Any, now: Any, size: Any, device: Any) -> Any:
     if touched[device] != now:
         touched[device] = now
@@ -293,7 +293,7 @@ def _touch(touched: Any, queue: Any, now: Any, size: Any, device: Any) -> Any:
     return size
 
 
-@njit(cache=True)
+@kernel
 def _serve(board: Any, play: Any, transmitter: Any, size: Any) -> Any:
     """Sum a transmitter's demand anew and queue everyone whose allocation changes. Returns the queue's new size."""
     surpluses, requests, demands, shares = board.surplus, play.request, play.demand, play.share
@@ -332,7 +332,7 @@ def _serve(board: Any, play: Any, transmitter: Any, size: Any) -> Any:
     return size
 
 
-@njit(cache=True)
+@kernel
 def _unlink(play: Any, transmitter: Any, request: Any) -> None:
     before, behind = play.previous[request], play.following[request]
     if before >= 0:
@@ -343,7 +343,7 @@ def _unlink(play: Any, transmitter: Any, request: Any) -> None:
         play.previous[behind] = before
 
 
-@njit(cache=True)
+@kernel
 def _link(play: Any, transmitter: Any, request: Any) -> None:
     behind = play.first[transmitter]
     play.first[transmitter] = request
@@ -353,7 +353,7 @@ def _link(play: Any, transmitter: Any, request: Any) -> None:
         play.previous[behind] = request
 
 
-@njit(cache=True)
+@kernel
 def set_link(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: Any) -> Any:
     """Put `slot` (or NO_LINK) in place of a receiver's link.
 
@@ -405,7 +405,7 @@ def set_link(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: 
     return change, others, crossing
 
 
-@njit(cache=True)
+@kernel
 def taken(play: Any, receiver: Any, edge: Any, slot: Any) -> Any:
     """Whether another link of the receiver already uses this slot."""
     found = False

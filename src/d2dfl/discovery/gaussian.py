@@ -16,9 +16,9 @@ left is a product of sums over devices (`agreement.divergence`). A changed link 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.network import Network
 
 POINTS = 64  # at least so many stand for the datapoints of a remote cluster; a power of 2
@@ -141,7 +141,7 @@ def wishes(network: Network) -> Array:
     return wish
 
 
-@njit(cache=True)
+@kernel
 def _pulls(candidates: Any, centroids: Any, roots: Any, points: Any, pull: Any) -> None:
     """Moments that one datapoint of each remote cluster adds to each own cluster, nearest centroid first (R23)."""
     devices, slots = candidates.shape

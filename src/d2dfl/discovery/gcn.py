@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.config import ChannelConfig
 from d2dfl.discovery.game import board_of
 from d2dfl.discovery.reward import Terms
@@ -159,7 +159,7 @@ def right_links(task: Task, system: Network) -> NDArray[np.bool_]:
     return right
 
 
-@njit(cache=True)
+@kernel
 def link_worth(board: Any, terms: Any, work: Any) -> Any:
     """worth[receiver, slot]: the receiver's mean local reward over all groups' graphs that have this link."""
     devices, slots = board.candidates.shape
@@ -173,7 +173,7 @@ def link_worth(board: Any, terms: Any, work: Any) -> Any:
     return total / np.maximum(games, 1.0)
 
 
-@njit(cache=True)
+@kernel
 def _play_group(board: Any, terms: Any, work: Any, group: Any, total: Any, games: Any) -> None:
     """Every graph in which each device of the group has a link from inside the group, if it hears anyone there."""
     choices = np.empty((GROUP, GROUP), np.int32)

@@ -23,9 +23,9 @@ PAPER.md lists which numbers cross which link.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.discovery.estimates import HOPELESS, expected_bonus, own_gains
 from d2dfl.discovery.game import NO_LINK, Board, Play, free_choice, load, set_link, start, taken, total
 from d2dfl.discovery.gaussian import components_of
@@ -56,7 +56,7 @@ class Mind(NamedTuple):
     revisions: NDArray[np.int64]  # [1]
 
 
-@njit(cache=True)
+@kernel
 def _gumbel(mind: Any, key: Any, device: Any, temperature: Any) -> Any:
     if temperature <= 0.0:
         return 0.0
@@ -65,7 +65,7 @@ def _gumbel(mind: Any, key: Any, device: Any, temperature: Any) -> Any:
     return -temperature * np.log(-np.log(draw + 1e-300) + 1e-300)
 
 
-@njit(cache=True)
+@kernel
 def _links(play: Any, receiver: Any) -> Any:
     number = 0
     for edge in range(play.slots.shape[1]):
@@ -74,21 +74,21 @@ def _links(play: Any, receiver: Any) -> Any:
     return number
 
 
-@njit(cache=True)
+@kernel
 def _say(mind: Any, messages: Any, counts: Any, reals: Any) -> None:
     mind.messages[0] += messages
     mind.counts[0] += counts
     mind.reals[0] += reals
 
 
-@njit(cache=True)
+@kernel
 def told(play: Any) -> Any:
     """Real numbers in one device's sums (data clusters): two symmetric matrices, two vectors, one number."""
     components = play.shape.mean.shape[2]
     return components * (components + 1) + 2 * components + 1
 
 
-@njit(cache=True)
+@kernel
 def _move(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any, slot: Any) -> None:
     """Put a link in force: Q to the transmitters concerned, new U to whom it changes, d' to the cluster."""
     partitions = board.counts.shape[1]
@@ -104,7 +104,7 @@ def _move(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any
         _say(mind, play.size[0], 0, play.size[0] * told(play))
 
 
-@njit(cache=True)
+@kernel
 def _quote(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any, slot: Any) -> Any:
     """Ask a transmitter what joining would be worth to the network: Q there, U and two numbers back; between them the
     transmitter asks each other requester whose share would change: U there, three numbers back."""
@@ -121,7 +121,7 @@ def _quote(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: An
     return worth
 
 
-@njit(cache=True)
+@kernel
 def revise(
     board: Any,
     terms: Any,
@@ -167,7 +167,7 @@ def revise(
     return best != old
 
 
-@njit(cache=True)
+@kernel
 def run_cycle(
     board: Any,
     terms: Any,
@@ -205,7 +205,7 @@ def run_cycle(
     return receiver
 
 
-@njit(cache=True)
+@kernel
 def temperature_unit(board: Any, terms: Any, play: Any, mind: Any) -> Any:
     """Mean over the devices of the best gain that each could have alone: what temperatures are measured in."""
     devices, slots = board.candidates.shape

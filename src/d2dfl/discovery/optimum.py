@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.discovery import greedy, marginal
 from d2dfl.discovery.diversity import TOTAL_VARIATION
 from d2dfl.discovery.game import NO_LINK, Board, free_choice, load, set_link, start, total
@@ -25,7 +25,7 @@ HOT, COLD = 0.3, 0.01  # annealing, in units of the mean gain a device could hav
 NARROW = 100  # steps of the one-dimensional search in the bound
 
 
-@njit(cache=True)
+@kernel
 def _nearest(low: Any, high: Any, population: Any) -> Any:
     """Smallest total variation between `population` and any x / sum(x) with low <= x <= high.
 
@@ -46,7 +46,7 @@ def _nearest(low: Any, high: Any, population: Any) -> Any:
     return max(0.0, _clipped(low, high, population, left) - (right - left) * most)
 
 
-@njit(cache=True)
+@kernel
 def _clipped(low: Any, high: Any, population: Any, t: Any) -> Any:
     away = mass = 0.0
     for label in range(len(population)):
@@ -56,7 +56,7 @@ def _clipped(low: Any, high: Any, population: Any, t: Any) -> Any:
     return 0.5 * (away + abs(1.0 - mass))
 
 
-@njit(cache=True)
+@kernel
 def choice_bounds(board: Any, terms: Any) -> Any:
     """bounds[device, slot + 1]: no graph gives the device a higher (1 + gamma) * r with that link (0: with none).
 
@@ -94,7 +94,7 @@ def choice_bounds(board: Any, terms: Any) -> Any:
     return bounds
 
 
-@njit(cache=True)
+@kernel
 def _branch(
     board: Any,
     terms: Any,

@@ -9,9 +9,9 @@ of each block; a step changes one weight, re-adds one block, and samples by walk
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.config import QlearningConfig
 from d2dfl.discovery.game import Board
 from d2dfl.discovery.reward import Terms
@@ -93,25 +93,25 @@ def tables_of(board: Board, config: QlearningConfig, keys: NDArray[np.uint64], n
     return tables
 
 
-@njit(cache=True)
+@kernel
 def allowed(candidates: Any, device: Any, action: Any) -> Any:
     """Whether the action exists: a slot with a device behind it, or the no-link action past the slots."""
     return action >= candidates.shape[1] or candidates[device, action] >= 0
 
 
-@njit(cache=True)
+@kernel
 def _weight(mean: Any, temperature: Any) -> Any:
     """exp(mean / temperature), kept finite: unscaled budgets (R9 literal) give rewards of hundreds."""
     return np.exp(min(max(mean / temperature, -LARGEST), LARGEST))
 
 
-@njit(cache=True)
+@kernel
 def _width(weight: Any, block: Any) -> Any:
     """Actions in a block."""
     return -(-weight.shape[1] // block.shape[1])
 
 
-@njit(cache=True)
+@kernel
 def _add_block(weight: Any, block: Any, device: Any, number: Any, width: Any) -> None:
     """Sum one block of a device's weights anew: no drift, unlike adding differences."""
     total = 0.0
@@ -120,7 +120,7 @@ def _add_block(weight: Any, block: Any, device: Any, number: Any, width: Any) ->
     block[device, number] = total
 
 
-@njit(cache=True)
+@kernel
 def reweigh(board: Any, rules: Any, tables: Any, temperature: Any) -> None:
     """All weights anew, after the temperature changed."""
     candidates, weight, block = board.candidates, tables.weight, tables.block
@@ -136,7 +136,7 @@ def reweigh(board: Any, rules: Any, tables: Any, temperature: Any) -> None:
             _add_block(weight, block, device, number, _width(weight, block))
 
 
-@njit(cache=True)
+@kernel
 def sample(weight: Any, block: Any, width: Any, device: Any, draw: Any) -> Any:
     """An action with probability proportional to its weight (eq. prob_edge), or -1 if no action has any."""
     actions, blocks = weight.shape[1], block.shape[1]
@@ -163,7 +163,7 @@ def sample(weight: Any, block: Any, width: Any, device: Any, draw: Any) -> Any:
     return pick
 
 
-@njit(cache=True)
+@kernel
 def _untried(candidates: Any, tries: Any, offset: Any, actions: Any, device: Any) -> Any:
     """R13: the next action of the opening round, which starts at a random place, or -1 when all were tried."""
     while tries[device] < actions:
@@ -174,7 +174,7 @@ def _untried(candidates: Any, tries: Any, offset: Any, actions: Any, device: Any
     return -1
 
 
-@njit(cache=True)
+@kernel
 def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any, filled: Any, reward: Any) -> Any:
     """Lower a reward that is below the buffer's average, put it into the buffer, and return it."""
     # R14: while the buffer fills, its mean divides by what is in it, not by H.
@@ -186,7 +186,7 @@ def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any
     return reward
 
 
-@njit(cache=True)
+@kernel
 def _remember(
     log: Any,
     log_next: Any,
@@ -221,7 +221,7 @@ def _remember(
         oldest[device, action] = log_next[first, device]
 
 
-@njit(cache=True)
+@kernel
 def _fetch(total: Any, visits: Any, weight: Any, block: Any, chosen: Any, played: Any, begin: Any, end: Any) -> Any:
     """Read what the next devices need, and nothing else: loads that wait for nothing are under way together."""
     read = 0.0
@@ -231,7 +231,7 @@ def _fetch(total: Any, visits: Any, weight: Any, block: Any, chosen: Any, played
     return read
 
 
-@njit(cache=True)
+@kernel
 def train(
     board: Any, terms: Any, rules: Any, tables: Any, work: Any, keys: Any, first: Any, last: Any, temperature: Any
 ) -> None:
@@ -278,7 +278,7 @@ def train(
             play_round(board, terms, work)
 
 
-@njit(cache=True)
+@kernel
 def greedy_actions(board: Any, tables: Any) -> Any:
     """The action with the best mean reward for each device, the first of equals; -1 for no link."""
     devices, slots = board.candidates.shape

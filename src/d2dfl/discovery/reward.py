@@ -15,9 +15,9 @@ Where partitions are data clusters (Section V-B3), r_k^G has the system agreemen
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.config import RewardConfig
 from d2dfl.discovery.diversity import METRICS, distance
 
@@ -65,7 +65,7 @@ class Terms(NamedTuple):
         )
 
 
-@njit(cache=True)
+@kernel
 def meets(terms: Any, after: Any, before_loss: Any, threshold: Any) -> Any:
     """Whether a label meets its threshold after the exchange.
 
@@ -78,7 +78,7 @@ def meets(terms: Any, after: Any, before_loss: Any, threshold: Any) -> Any:
     return after >= threshold - ROUNDING
 
 
-@njit(cache=True)
+@kernel
 def diversity_score(terms: Any, before: Any, after: Any, met: Any, distance_before: Any, population: Any) -> Any:
     """g: the distance moved, or the distance to the population won (R7); 0 below the gate of L-hat labels."""
     if met < terms.gate:
@@ -88,7 +88,7 @@ def diversity_score(terms: Any, before: Any, after: Any, met: Any, distance_befo
     return distance_before - distance(terms.metric, after, population)
 
 
-@njit(cache=True)
+@kernel
 def budget_term(terms: Any, budget: Any, requested: Any) -> Any:
     """What a cluster earns for what its devices request from outside (R9)."""
     if terms.budget_rule == LITERAL:
@@ -99,7 +99,7 @@ def budget_term(terms: Any, budget: Any, requested: Any) -> Any:
     return -max(0.0, requested - budget) / scale
 
 
-@njit(cache=True)
+@kernel
 def local_rewards(
     terms: Any, counts: Any, after: Any, before_loss: Any, threshold: Any, population: Any, lost: Any
 ) -> Any:

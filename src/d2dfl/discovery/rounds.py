@@ -7,9 +7,9 @@ demand and one for rewards.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from d2dfl.compiled import kernel
 from d2dfl.discovery.agreement import agreement_of, give_away, settle, take_in
 from d2dfl.discovery.diversity import distance, distance_of
 from d2dfl.discovery.game import Board
@@ -51,7 +51,7 @@ def round_of(board: Board, terms: Terms) -> Round:
     )
 
 
-@njit(cache=True)
+@kernel
 def _ask(board: Any, terms: Any, work: Any) -> None:
     """V and Q of every device (eqs. avl_at_tx, req_at_dst), and the demand that they add up to."""
     candidates, trust, surplus, need = board.candidates, board.trust, board.surplus, board.need
@@ -82,7 +82,7 @@ def _ask(board: Any, terms: Any, work: Any) -> None:
                 request[device, label] = asked
 
 
-@njit(cache=True)
+@kernel
 def _clustered_round(board: Any, terms: Any, work: Any) -> None:
     """Algorithm 2 and its rewards: the demand, then each device's clusters, then what all of them have in common."""
     candidates, surplus, counts, wish = board.candidates, board.surplus, board.counts, board.gauss.wish
@@ -124,7 +124,7 @@ def _clustered_round(board: Any, terms: Any, work: Any) -> None:
         work.reward[device] = work.local[device] + common
 
 
-@njit(cache=True)
+@kernel
 def play_round(board: Any, terms: Any, work: Any) -> None:
     """Algorithm 1 or 2 and the rewards for the choices in work.slot, whose loss probabilities are in work.drop."""
     if terms.clustered:

@@ -6,13 +6,13 @@ Used by the reference optimum, which sees everything; no device could run this o
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from d2dfl.compiled import kernel
 from d2dfl.discovery.game import NO_LINK, set_link, taken, total
 from d2dfl.draws import uniform
 
 
-@njit(cache=True)
+@kernel
 def random_slot(board: Any, receiver: Any, draw: Any) -> Any:
     """A random candidate slot of the receiver, or NO_LINK."""
     slots = board.candidates.shape[1]
@@ -20,7 +20,7 @@ def random_slot(board: Any, receiver: Any, draw: Any) -> Any:
     return pick if pick < slots and board.candidates[receiver, pick] >= 0 else NO_LINK
 
 
-@njit(cache=True)
+@kernel
 def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, cold: Any, free: Any) -> None:
     """Metropolis sweeps over all links, the temperature falling geometrically from hot to cold."""
     devices, edges = play.slots.shape
@@ -42,7 +42,7 @@ def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, c
                 set_link(board, terms, play, receiver, edge, old)
 
 
-@njit(cache=True)
+@kernel
 def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, free: Any) -> Any:
     """Give one link its best slot, the others standing. Returns the improvement."""
     old = play.slots[receiver, edge]
@@ -60,7 +60,7 @@ def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, f
     return best_change if best != old else 0.0
 
 
-@njit(cache=True)
+@kernel
 def descend(board: Any, terms: Any, play: Any, free: Any) -> Any:
     """Best responses in turn until none improves. Returns N times the objective."""
     devices, edges = play.slots.shape

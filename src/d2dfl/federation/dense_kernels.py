@@ -3,13 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from d2dfl.compiled import kernel
 
 # Sums may be taken in any order; a loss that is no number must stay one that is none.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(nogil=True, fastmath=FAST)
 def _forward(inputs: Any, outputs: Any, row: Any, base: Any, wide: Any, number: Any, hidden: Any) -> None:
     """outputs[n, o] = bias[o] + sum over i of inputs[n, i] * weight[o, i], for `wide` inputs i; ReLU if hidden.
 
@@ -46,7 +47,7 @@ def _forward(inputs: Any, outputs: Any, row: Any, base: Any, wide: Any, number: 
                     outputs[n, o] = nothing
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(nogil=True, fastmath=FAST)
 def _combine(into: Any, wide: Any, factors: Any, number: Any, flat: Any, places: Any) -> None:
     """into[:wide] += sum over k < number of factors[k] * flat[places[k] :][:wide], four at a time."""
     whole = number - number % 4
@@ -62,7 +63,7 @@ def _combine(into: Any, wide: Any, factors: Any, number: Any, flat: Any, places:
             into[i] += u * a[i]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(nogil=True, fastmath=FAST)
 def _cross_entropy(outputs: Any, labels: Any, chosen: Any, number: Any, gradient: Any) -> Any:
     """The mean loss of the first `number` datapoints, and its gradient by the outputs."""
     total = 0.0
@@ -81,7 +82,7 @@ def _cross_entropy(outputs: Any, labels: Any, chosen: Any, number: Any, gradient
     return total / number
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(nogil=True, fastmath=FAST)
 def _squared(outputs: Any, values: Any, chosen: Any, number: Any, gradient: Any) -> Any:
     """The same of the squared error."""
     total = 0.0
@@ -95,7 +96,7 @@ def _squared(outputs: Any, values: Any, chosen: Any, number: Any, gradient: Any)
     return total * share
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(nogil=True, fastmath=FAST)
 def _descend(row: Any, held: Any, slope: Any, anchor: Any, rates: Any) -> None:
     """A step of SGD on a piece of a row (see optimisers.py)."""
     rate, momentum, decay, pull = rates
@@ -107,7 +108,7 @@ def _descend(row: Any, held: Any, slope: Any, anchor: Any, rates: Any) -> None:
         row[i] -= rate * held[i]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(nogil=True, fastmath=FAST)
 def _backward(
     row: Any, held: Any, anchor: Any, base: Any, inputs: Any, number: Any, slope: Any, back: Any, rates: Any, last: Any
 ) -> None:
@@ -147,7 +148,7 @@ def _backward(
         _descend(row[at:][:1], held[at:][:1], single, anchor[at:][:1], rates)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def train_devices(
     params: Any,
     momentum: Any,

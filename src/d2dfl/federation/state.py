@@ -104,9 +104,14 @@ class State:
         return write_sealed(path, values, {"done": self.done, **{name: _compact(held) for name, held in rows.items()}})
 
     @classmethod
-    def load(cls, path: Path, devices: int | None = None) -> "State":
-        """Read a saved state; nothing in the file is ever executed. `devices`: as many as it must be of."""
-        values, arrays, _ = read_sealed(path)
+    def load(cls, path: Path, devices: int | None = None, checksum: str | None = None) -> "State":
+        """Read a saved state; nothing in the file is ever executed.
+
+        `devices` and `checksum`, where they are known, must be those of the file.
+        """
+        values, arrays, found = read_sealed(path)
+        if checksum not in (None, found):
+            raise UserError(f"{path} is not the state that was saved under this name: train anew")
         if values.get("version") != VERSION:
             raise UserError(f"{path} was written by another version of d2dfl: train anew")
         try:
@@ -178,7 +183,7 @@ def _curves(values: dict[str, Any]) -> Curves:
     """Curves whose lists are as long as each other, and hold numbers."""
     curves = Curves(**values)
     curves.links = [[(int(a), int(b), int(models)) for a, b, models in links] for links in curves.links]
-    each = [curves.minibatches, curves.scores, curves.spreads, curves.losses, curves.device_scores]
+    each: list[list[Any]] = [curves.minibatches, curves.scores, curves.spreads, curves.losses, curves.device_scores]
     if any(len(one) != len(curves.rounds) for one in each):
         raise ValueError("evaluations")
     if {len(curves.uploads), len(curves.downloads), len(curves.links)} != {len(curves.training_losses)}:

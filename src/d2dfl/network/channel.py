@@ -9,6 +9,7 @@ from scipy.spatial import cKDTree
 
 from d2dfl.config import ChannelConfig
 from d2dfl.errors import UserError
+from d2dfl.network.tables import read_csv
 from d2dfl.rng import stream
 
 FULL_MESH_LIMIT = 1000
@@ -29,7 +30,7 @@ def drop_probability(rss: Any, rate: float, noise_power: float) -> Array:
     rss[receiver, slot] is the mean received power; any leading axes work. No power means a certain loss.
     """
     rss = np.asarray(rss, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         drop = -np.expm1(-(2.0**rate - 1.0) * noise_power / rss)
     return np.where(rss > 0, drop, 1.0)
 
@@ -82,6 +83,8 @@ def received_power(positions: Array, candidates: NDArray[np.int32], config: Chan
     """rss[receiver, slot] by the configured channel; 0 where there is no candidate."""
     generator = stream(seed, "received-power")
     heard = candidates >= 0
+    if config.kind != "physical" and config.lowest > config.highest:
+        raise UserError(f"channel.lowest cannot be {config.lowest}: give at most channel.highest, {config.highest}")
     if config.kind == "gaussian":
         power = generator.normal(config.mean, config.deviation, candidates.shape)
         return np.where(heard, power.clip(config.lowest, config.highest), 0.0)
@@ -101,22 +104,6 @@ def received_power(positions: Array, candidates: NDArray[np.int32], config: Chan
     return np.where(heard, power.clip(lowest, config.highest), 0.0)
 
 
-def read_csv(path: Path) -> Array:
-    """A square table of received power, row = receiver, column = transmitter; the diagonal is ignored."""
-    try:
-        table = np.loadtxt(path, delimiter=",", ndmin=2, dtype=np.float64)
-    except OSError:
-        raise UserError(f"cannot read {str(path)!r}: give channel.file a CSV table of received power") from None
-    except ValueError as error:
-        raise UserError(f"{path} is not a table of numbers separated by commas: {error}") from None
-    off_diagonal = table[~np.eye(*table.shape, dtype=np.bool_)]
-    if table.shape[0] != table.shape[1] or not np.isfinite(off_diagonal).all() or (off_diagonal < 0).any():
-        raise UserError(
-            f"{path} must be a square table of received power, finite and not negative; it is {table.shape[0]} x {table.shape[1]}"
-        )
-    return table
-
-
 def _gather(table: Array, candidates: NDArray[np.int32], name: str) -> Array:
     devices = candidates.shape[0]
     if table.shape != (devices, devices):
@@ -126,5 +113,8 @@ def _gather(table: Array, candidates: NDArray[np.int32], name: str) -> Array:
 
 def quantise(rss: Any, config: ChannelConfig) -> NDArray[np.int64]:
     """Level of a received power on a uniform grid from `lowest` to `highest` (Section VI-N)."""
-    share = (np.asarray(rss) - config.lowest) / (config.highest - config.lowest)
+    span = config.highest - config.lowest
+    if span <= 0:  # a single power
+        return np.zeros(np.shape(rss), dtype=np.int64)
+    share = (np.asarray(rss) - config.lowest) / span
     return np.clip((share * config.levels).astype(np.int64), 0, config.levels - 1)

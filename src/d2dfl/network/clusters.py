@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
+
+from d2dfl.compiled import kernel
 
 LINKAGE_LIMIT = 2000
 
@@ -53,7 +54,7 @@ def unreliable_pair(
     return None if receiver < 0 else (int(receiver), int(transmitter))
 
 
-@njit(cache=True)
+@kernel
 def _reliable(candidates: Any, drop: Any, receiver: Any, transmitter: Any, reliability: Any) -> Any:
     for slot in range(candidates.shape[1]):
         if candidates[receiver, slot] == transmitter:
@@ -61,7 +62,7 @@ def _reliable(candidates: Any, drop: Any, receiver: Any, transmitter: Any, relia
     return False
 
 
-@njit(cache=True)
+@kernel
 def _grow(candidates: Any, drop: Any, reliability: Any) -> Any:
     devices, slots = candidates.shape
     cluster = np.full(devices, -1, np.int32)
@@ -90,7 +91,7 @@ def _grow(candidates: Any, drop: Any, reliability: Any) -> Any:
     return cluster
 
 
-@njit(cache=True)
+@kernel
 def _violation(candidates: Any, drop: Any, cluster: Any, reliability: Any) -> Any:
     devices = candidates.shape[0]
     last_member = np.full(cluster.max() + 1, -1, np.int32)

@@ -2,7 +2,6 @@
 
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,22 +10,23 @@ from numpy.typing import NDArray
 
 from d2dfl.config import ChannelConfig
 from d2dfl.errors import UserError
+from d2dfl.network.arrays import read_npz
 from d2dfl.network.checks import CLUSTERED, KNOWN, REQUIRED
 from d2dfl.network.clusters import dense
 from d2dfl.network.network import Network
-from d2dfl.storage import write_whole
+from d2dfl.storage import read_json, write_whole
 
 DENSE_LIMIT = 1000  # beyond, files hold the slot layout: an N x N table would be mostly empty
 
 
 def load_network(path: Path, config: ChannelConfig | None = None) -> Network:
     """Read a network of one's own; every array is checked."""
-    arrays = _read_npz(path) if path.suffix == ".npz" else _read_json(path) if path.suffix == ".json" else None
+    arrays = read_npz(path, KNOWN) if path.suffix == ".npz" else _read_json(path) if path.suffix == ".json" else None
     if arrays is None:
         raise UserError(f"cannot tell the format of {str(path)!r}: give a file that ends in .npz or .json")
     unknown = [name for name in arrays if name not in KNOWN]
     if unknown:
-        raise UserError(f"{path} holds {unknown[0]!r}, which no network has: the arrays are {', '.join(KNOWN)}")
+        raise UserError(f"{path} holds {unknown[0]!r:.80}, which no network has: the arrays are {', '.join(KNOWN)}")
     missing = [name for name in REQUIRED if name not in arrays]
     if missing:
         raise UserError(f"{path} has no {missing[0]}: a network needs {', '.join(REQUIRED)}, and drop or rss")
@@ -36,8 +36,15 @@ def load_network(path: Path, config: ChannelConfig | None = None) -> Network:
         raise UserError(f"{path}: {error}") from None
 
 
+def check_network_name(path: Path) -> None:
+    """Refuse a name that does not say the format."""
+    if path.suffix not in (".npz", ".json"):
+        raise UserError(f"cannot tell the format of {str(path)!r}: name a file that ends in .npz or .json")
+
+
 def save_network(network: Network, path: Path) -> None:
     """Write a network so that `load_network` gives it back. Up to 1,000 devices as plain tables, else in slots."""
+    check_network_name(path)
     arrays: dict[str, NDArray[Any]] = {"counts": network.counts, "threshold": network.threshold}
     if network.devices <= DENSE_LIMIT:
         arrays["trust"] = _dense_trust(network)
@@ -57,22 +64,8 @@ def save_network(network: Network, path: Path) -> None:
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **cast(dict[str, Any], arrays))
         write_whole(path, buffer.getvalue())
-    elif path.suffix == ".json":
-        write_whole(path, json.dumps({name: array.tolist() for name, array in arrays.items()}).encode())
     else:
-        raise UserError(f"cannot tell the format of {str(path)!r}: name a file that ends in .npz or .json")
-
-
-def load_array(path: Path) -> NDArray[Any]:
-    """One array from an .npy file, never unpickled."""
-    try:
-        with path.open("rb") as file:
-            array = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        raise UserError(f"cannot read {str(path)!r}: give an .npy file of numbers") from None
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf":
-        raise UserError(f"{path} does not hold one array of numbers: write it with numpy.save")
-    return array
+        write_whole(path, json.dumps({name: array.tolist() for name, array in arrays.items()}).encode())
 
 
 def _dense_trust(network: Network) -> NDArray[np.uint8]:
@@ -83,25 +76,8 @@ def _dense_trust(network: Network) -> NDArray[np.uint8]:
     return table
 
 
-def _read_npz(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except FileNotFoundError:
-        raise UserError(f"there is no file {str(path)!r}") from None
-    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
-        raise UserError(f"cannot read {str(path)!r}: it is not a readable .npz archive of plain arrays") from None
-
-
 def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"there is no file {str(path)!r}") from None
-    except (OSError, UnicodeDecodeError):
-        raise UserError(f"cannot read {str(path)!r}") from None
-    except (ValueError, RecursionError):
-        raise UserError(f"{path} is not JSON: give one object with the arrays by name") from None
+    content = read_json(path, "a JSON file with the arrays by name")
     if not isinstance(content, dict):
         raise UserError(f"{path} is not a JSON object: give one object with the arrays by name")
     return content

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
+from d2dfl.network.arrays import read_npy
 from d2dfl.rng import stream
 
 Trust = NDArray[np.bool_]  # [receiver, slot, partition]
@@ -96,14 +97,14 @@ def make(rule: str, candidates: Candidates, partitions: int, seed: int) -> Trust
         name, _, value = rule.partition(":")
         if name not in RULES:
             raise UserError(
-                f"there is no trust rule {rule!r}: give {', '.join(RULES)} with an optional :value, or an .npy file"
+                f"there is no trust rule {rule!r:.80}: give {', '.join(RULES)} with an optional :value, or an .npy file"
             )
         function, default = RULES[name]
         try:
             number = float(value) if value else default
         except ValueError:
             raise UserError(
-                f"the trust rule {rule!r} has no number after the colon: write for example {name}:0.5"
+                f"the trust rule {rule!r:.80} has no number after the colon: write for example {name}:0.5"
             ) from None
         trust = function(candidates, partitions, number, seed)
     return trust & (candidates >= 0)[:, :, None]
@@ -127,14 +128,12 @@ def _closed(sparsity: float, seed: int, name: str, shape: tuple[int, ...]) -> ND
 
 
 def _from_file(path: Path, candidates: Candidates, partitions: int) -> Trust:
-    from d2dfl.network.files import load_array
-
     devices = candidates.shape[0]
-    trust = load_array(path)
+    trust = read_npy(path, "an .npy file of trust[transmitter, receiver, partition]")
     if trust.shape != (devices, devices, partitions):
         raise UserError(
             f"{path} holds an array of shape {trust.shape}: trust[transmitter, receiver, partition] must be {(devices, devices, partitions)}"
         )
-    if not np.isin(trust, (0, 1)).all():
+    if not ((trust == 0) | (trust == 1)).all():
         raise UserError(f"{path} holds trust values other than 0 and 1: give only 0 and 1")
     return to_slots(trust.astype(np.bool_), candidates)

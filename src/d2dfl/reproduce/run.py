@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import warnings
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,14 @@ from d2dfl.data import datasets
 from d2dfl.errors import UserError
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.findings import FILE, Findings, counted, span
-from d2dfl.grid import Failure, Outcome, Progress, Task, run_grid, silent
-from d2dfl.record import versions
+from d2dfl.grid import Failure, Outcome, Progress, Task, read_cell, run_grid, silent
+from d2dfl.record import Plan, RunFolder, read_mark, run_folder
 from d2dfl.reproduce.catalogue import load_experiment, scripts_folder
 from d2dfl.reproduce.experiment import GCN, SCALES, Cell, Experiment
 from d2dfl.reproduce.gpu import run_on_gpu
 from d2dfl.reproduce.results import Results
 from d2dfl.reproduce.verdicts import Expected, expected, verdicts
-from d2dfl.storage import write_whole
+from d2dfl.storage import TakenError
 
 WORK = "d2dfl.reproduce.work:run_task"
 ON_GPU = 2  # workers, where an experiment trains in a way of its own
@@ -60,17 +60,46 @@ class Request:
     show: bool = False  # measure nothing, show what is there
 
 
-def reproduce(request: Request, on_progress: Callable[[Progress], None] = silent) -> Reproduced:
-    """Measure and show experiments. One that cannot be measured is reported; the others go on."""
-    if request.scale not in SCALES:
-        raise UserError(f"there is no scale {request.scale!r}: the scales are {', '.join(SCALES)}")
+def plan_of(scale: str) -> Plan:
+    """What the run folder of a reproduction is for."""
+    if scale not in SCALES:
+        raise UserError(f"there is no scale {scale!r:.80}: the scales are {', '.join(SCALES)}")
+    return Plan("reproduction", choices={"scale": scale})
+
+
+def reproduce(
+    request: Request,
+    on_progress: Callable[[Progress], None] = silent,
+    then: Callable[[Reproduced], None] = lambda _: None,
+) -> Reproduced:
+    """Measure and show experiments. One that cannot be measured is reported; the others go on.
+
+    `then` is called with what was found while the folder is still ours alone, to write more into it.
+    """
+    plan = plan_of(request.scale)
     experiments = {name: load_experiment(name) for name in request.names}
+    if request.show:
+        read_mark(request.out)  # nothing is made where there is nothing to show
+    with run_folder(request.out, plan, "add") as folder:
+        done = _reproduced(experiments, request, folder, on_progress)
+        then(done)
+    return done
+
+
+def _reproduced(
+    experiments: Mapping[str, Experiment],
+    request: Request,
+    folder: RunFolder,
+    on_progress: Callable[[Progress], None],
+) -> Reproduced:
     lacking = importlib.util.find_spec("torch_geometric") is None
     cells, failures = _cells(experiments, request, lacking)
-    found = stored(request.out) if request.resume or request.show else {}
+    found = stored(request.out)
     if request.show and not found:
         raise UserError(f"{request.out} holds no measured cells: run the same command without --show first")
     if not request.show:
+        if not request.resume:
+            _refuse_what_is_there(experiments, cells, found, request.out)
         outcome = _measure(experiments, cells, found, request, on_progress)
         failures += outcome.failures
         found = stored(request.out)
@@ -84,7 +113,7 @@ def reproduce(request: Request, on_progress: Callable[[Progress], None] = silent
             failures.append(Failure(name, f"too few cells to show it ({type(error).__name__}: {error})"))
             (request.out / experiments[name].name / FILE).unlink(missing_ok=True)  # of another run
     if not request.show:
-        _book(request, seconds)
+        _book(folder, seconds)
     notices = ("the GCN baseline is left out: pip install 'd2dfl[gcn]'",) if lacking else ()
     return Reproduced(tuple(findings), tuple(failures), notices, seconds)
 
@@ -101,12 +130,13 @@ def stored(folder: Path) -> dict[str, Stored]:
     """All measured cells of a folder, whichever grouping they were measured in; damaged files are passed over."""
     found: dict[str, Stored] = {}
     for path in sorted((folder / "cells").glob("*.json")):
+        cell = read_cell(path)
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
-            keys, result = _keys(content["payload"]), content["result"]
-            for key, values in zip(keys, result["values"], strict=True):
-                found[key] = Stored(values, result["seconds"] / len(keys))
-        except (OSError, ValueError, KeyError, TypeError):
+            if cell is not None:
+                keys, result = _keys(cell["payload"]), cell["result"]
+                for key, values in zip(keys, result["values"], strict=True):
+                    found[key] = Stored(values, result["seconds"] / len(keys))
+        except (ValueError, KeyError, TypeError, ZeroDivisionError):
             continue
     return found
 
@@ -116,15 +146,16 @@ def _keys(payload: Mapping[str, Any]) -> list[str]:
     return [json.dumps([payload["experiment"], cell], sort_keys=True) for cell in payload["cells"]]
 
 
-def _forget(folder: Path, keys: Set[str]) -> None:
-    """Remove files that hold one of these cells: what is measured anew must not be mixed with what was there."""
-    for path in (folder / "cells").glob("*.json"):
-        try:
-            stale = not keys.isdisjoint(_keys(json.loads(path.read_text(encoding="utf-8"))["payload"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            stale = True
-        if stale:
-            path.unlink(missing_ok=True)
+def _refuse_what_is_there(
+    experiments: Mapping[str, Experiment],
+    cells: Mapping[str, Sequence[Cell]],
+    found: Mapping[str, Stored],
+    folder: Path,
+) -> None:
+    """What was measured is never lost, and never mixed with what is measured anew."""
+    for name, own in cells.items():
+        if any(_key(experiments[name], name, cell) in found for cell in own):
+            raise TakenError(f"{folder} holds measurements of {name}: go on with --resume, or give another folder")
 
 
 def _measure(
@@ -139,8 +170,6 @@ def _measure(
         name: [cell for cell in own if _key(experiments[name], name, cell) not in found] for name, own in cells.items()
     }
     tasks = _tasks(experiments, missing)
-    if not request.resume:
-        _forget(request.out, {key for task in tasks for key in _keys(task.payload)})
     on_gpu = torch.cuda.is_available() and request.engine == "local"
     training = [task for task in tasks if on_gpu and not task.payload["experiment"]]
     first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
@@ -315,18 +344,12 @@ def _steps(config: Config) -> int:
     return scheme_named(config.federation.scheme).round_steps(config.federation)
 
 
-def _book(request: Request, seconds: Mapping[str, float]) -> None:
+def _book(folder: RunFolder, seconds: Mapping[str, float]) -> None:
     """When, where and how fast: all that a rerun may change."""
-    try:
-        before = json.loads((request.out / "run.json").read_text(encoding="utf-8"))["core_seconds"]
-    except (OSError, ValueError, KeyError, TypeError):
-        before = {}
+    before = read_mark(folder.path).get("core_seconds")
+    known = {name: value for name, value in before.items() if name not in seconds} if isinstance(before, dict) else {}
     place = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    content = {
-        "format": 1,
-        "scale": request.scale,
-        "hardware": f"{place}, {os.cpu_count()} cores",
-        "versions": versions(),
-        "core_seconds": before | {name: round(value, 1) for name, value in seconds.items()},
-    }
-    write_whole(request.out / "run.json", json.dumps(content, indent=1).encode())
+    folder.note(
+        hardware=f"{place}, {os.cpu_count()} cores",
+        core_seconds=known | {name: round(value, 1) for name, value in seconds.items()},
+    )

@@ -1,0 +1,114 @@
+"""From which a cut run goes on: a file for the state of each training, and a switch that says which files are current.
+
+A state is written beside the older one and synced; then the switch, one small file, is replaced; then what it no longer
+names is removed. So a run that is cut at any moment finds a whole checkpoint, whatever trains together or in turn.
+"""
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from d2dfl.errors import UserError
+from d2dfl.federation import State
+from d2dfl.storage import make_folder, read_json, write_whole
+
+SWITCH, FOLDER = "checkpoint.json", "checkpoints"
+FORMAT = 1
+NAME = re.compile(r"[0-9]+-[0-9]+-[0-9a-f]{16}\.state")  # training, round, anything that no other file has
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """The checkpoint of a run folder, for the process that holds the folder's lock."""
+
+    folder: Path
+    current: dict[int, dict[str, Any]] = field(default_factory=dict)  # training -> file, round, checksum
+
+    @property
+    def there(self) -> bool:
+        return (self.folder / SWITCH).exists()
+
+    def save(self, states: Sequence[State]) -> None:
+        """Make these states the checkpoint; one that stands where it stood is not written again."""
+        place = self.folder / FOLDER
+        make_folder(place)
+        for number, state in enumerate(states):
+            if state.round != self.current.get(number, {"round": 0})["round"]:
+                name = f"{number}-{state.round}-{secrets.token_hex(8)}.state"
+                checksum = state.save(place / name)
+                self.current[number] = {"file": name, "round": state.round, "sha256": checksum}
+        self._switch(len(states))
+        self._remove({entry["file"] for entry in self.current.values()})
+
+    def load(self, devices: Sequence[int]) -> list[State | None]:
+        """The state of every training, None for those that had not begun; `devices` are those of each."""
+        if not self.there:
+            return [None] * len(devices)
+        entries = self._entries(len(devices))
+        states: list[State | None] = []
+        for number, (entry, many) in enumerate(zip(entries, devices, strict=True)):
+            states.append(None if entry is None else self._state(entry, many))
+            if entry is not None:
+                self.current[number] = entry
+        return states
+
+    def clear(self) -> None:
+        """Remove the checkpoint: its run has written its results."""
+        (self.folder / SWITCH).unlink(missing_ok=True)
+        self._remove(set())
+        self.current.clear()
+        if (self.folder / FOLDER).is_dir() and not any((self.folder / FOLDER).iterdir()):
+            (self.folder / FOLDER).rmdir()
+
+    def _switch(self, number: int) -> None:
+        entries = [self.current.get(place) for place in range(number)]
+        content = {"format": FORMAT, "states": entries, "sha256": _checksum(entries)}
+        write_whole(self.folder / SWITCH, json.dumps(content).encode())
+
+    def _entries(self, number: int) -> list[dict[str, Any] | None]:
+        path = self.folder / SWITCH
+        content = read_json(path, "the checkpoint of a run")
+        entries = content.get("states") if isinstance(content, dict) else None
+        if not isinstance(entries, list) or content.get("sha256") != _checksum(entries):
+            raise UserError(f"{path} is damaged: {WAY_OUT}")
+        if content.get("format") != FORMAT or len(entries) != number or not all(map(_is_entry, entries)):
+            raise UserError(f"{path} is not the checkpoint of this run: {WAY_OUT}")
+        return entries
+
+    def _state(self, entry: dict[str, Any], devices: int) -> State:
+        path = self.folder / FOLDER / entry["file"]
+        try:
+            state = State.load(path, devices, entry["sha256"])
+        except UserError as error:
+            raise UserError(f"{error}; {WAY_OUT}") from None
+        if state.round != entry["round"]:
+            raise UserError(f"{path} is not of the round that the checkpoint names: {WAY_OUT}")
+        return state
+
+    def _remove(self, kept: set[str]) -> None:
+        """Remove states that nothing names; what we did not write stays."""
+        if (self.folder / FOLDER).is_dir():
+            for path in (self.folder / FOLDER).iterdir():
+                if NAME.fullmatch(path.name) and path.name not in kept:
+                    path.unlink(missing_ok=True)
+
+
+WAY_OUT = "run anew into another folder"
+
+
+def _checksum(entries: Any) -> str:
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
+
+
+def _is_entry(entry: Any) -> bool:
+    if entry is None:
+        return True
+    kinds = {"file": str, "round": int, "sha256": str}
+    right = isinstance(entry, dict) and entry.keys() == kinds.keys()
+    right = right and all(type(entry[name]) is kind for name, kind in kinds.items())
+    return right and NAME.fullmatch(entry["file"]) is not None

@@ -1,0 +1,67 @@
+"""Compiled functions: their machine code is kept in a folder where one can be written, and made anew where none can.
+
+Numba gives up at import where it may write neither beside the source, nor in the user's cache, nor in NUMBA_CACHE_DIR,
+and ends a computation when a kept file is damaged or the disk is full. Keeping code only saves time: here, whatever goes
+wrong with it costs a compilation and nothing else.
+"""
+
+import importlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from numba import njit
+
+caching: Any = importlib.import_module("numba.core.caching")  # in some versions half of it has types
+
+NOT_KEPT = (
+    "compiled code is not kept: no folder for it can be written (set NUMBA_CACHE_DIR to one that can); "
+    "every start compiles anew"
+)
+_lost: list[Any] = []  # functions whose code could not be kept
+
+
+class _Kept(caching.FunctionCache):  # type: ignore[misc]  # it has none
+    """Numba's cache of a function, of which nothing that fails ends the program."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except OSError:
+            return None
+        except Exception:  # cut off, overwritten or by another program: unpickling may raise anything
+            self._forget()  # a damaged index would also keep the new code from being saved
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except Exception:  # a full disk, a folder that was made read-only or removed
+            self._forget()  # the index may name a file by now that still holds the code of an older source
+            _lost.append(self)
+
+    def _forget(self) -> None:
+        with suppress(Exception):
+            Path(self._cache_file._index_path).unlink(missing_ok=True)
+
+
+def kernel(function: Any = None, **options: Any) -> Any:
+    """Compile a function when it is first called, without Python's objects: `@kernel`, or `@kernel(nogil=True)`.
+
+    Options are those of numba.njit.
+    """
+    if function is None:
+        return lambda function: kernel(function, **options)
+    compiled = njit(**options)(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return function
+    try:
+        compiled._cache = _Kept(function)
+    except (RuntimeError, OSError):
+        _lost.append(function)
+    return compiled
+
+
+def not_kept() -> str | None:
+    """A line for the user where code that was compiled so far could not be kept, else None."""
+    return NOT_KEPT if _lost else None

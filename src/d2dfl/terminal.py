@@ -1,0 +1,93 @@
+"""What a terminal can say: characters that its encoding lacks are written in others, and none of a file's acts on it."""
+
+import codecs
+import unicodedata
+from typing import TextIO
+
+HANDLER = "d2dfl-speakable"
+SAMPLE = "×…±–−→·≈ατ∝─━│█✓"  # of what we write, tables and progress bars included
+WORDS = {
+    "×": "x",
+    "÷": "/",
+    "±": "+/-",
+    "·": "*",
+    "•": "*",
+    "‐": "-",
+    "‑": "-",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "→": "->",
+    "←": "<-",
+    "≈": "~",
+    "∝": "~",
+    "≤": "<=",
+    "≥": ">=",
+    "≠": "!=",
+    "∞": "inf",
+    "√": "sqrt",
+    "∑": "sum",
+    "‘": "'",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "✓": "v",
+    "✕": "x",
+    "\N{COMBINING CIRCUMFLEX ACCENT}": "^",
+}
+LEVEL, UPRIGHT = "─━┄┅┈┉╌╍═╴╶╸╺╼╾", "│┃┆┇┊┋╎╏║╵╷╹╻╽╿"
+
+
+def speakable(stream: TextIO | None) -> None:
+    """Let a stream write every text: what its encoding lacks becomes the nearest ASCII, or a question mark.
+
+    A stream in UTF-8 lacks only halves of characters, as in names of files that are not UTF-8.
+    """
+    reconfigure = getattr(stream, "reconfigure", None)
+    if stream is None or reconfigure is None or (_says(stream.encoding, SAMPLE) and stream.errors != "strict"):
+        return
+    codecs.register_error(HANDLER, _nearest)
+    reconfigure(errors=HANDLER)
+
+
+def plain(text: object) -> str:
+    """A text in which characters that would act on a terminal, or hide, are written as escapes."""
+    return "".join(item if _harmless(item) else item.encode("unicode_escape").decode() for item in str(text))
+
+
+def _harmless(character: str) -> bool:
+    return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def _says(encoding: str, text: str) -> bool:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _nearest(error: UnicodeError) -> tuple[str, int]:
+    """What Python calls for characters that an encoding lacks: other ones, and where to go on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(map(_word, error.object[error.start : error.end])), error.end
+
+
+def _word(character: str) -> str:
+    """The nearest ASCII."""
+    if character in WORDS:
+        return WORDS[character]
+    number, name = ord(character), unicodedata.name(character, "")
+    if 0x2500 <= number < 0x2580:  # lines of tables and bars
+        return "-" if character in LEVEL else "|" if character in UPRIGHT else "+"
+    if 0x2580 <= number < 0x25A0:  # blocks
+        return "#"
+    if 0x2800 <= number < 0x2900:  # dots that turn while one waits
+        return "*"
+    if name.startswith(("GREEK SMALL LETTER ", "GREEK CAPITAL LETTER ")) and " WITH " not in name:
+        letter = name.rpartition(" ")[2].lower()
+        return letter.capitalize() if "CAPITAL" in name else letter
+    if unicodedata.combining(character):  # an accent of its own, behind its letter
+        return ""
+    return unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode() or "?"
