@@ -28,7 +28,7 @@ def cut_run(zygote: Zygote, place: Path) -> Path | None:
         half.mkdir()
         zygote.run(Job(list(COMPARE), half, kill_at=at))
         out = half / "out"
-        if not (out / "results.json").exists() and any(out.rglob("*.pt")) and any(out.glob("checkpoint*")):
+        if (out / "checkpoint.json").exists() and not (out / "results.json").exists():
             return out
         remove(half)
     return None
@@ -36,9 +36,8 @@ def cut_run(zygote: Zygote, place: Path) -> Path | None:
 
 def targets(folder: Path) -> tuple[list[Path], list[Path]]:
     """(states, small files) that a run goes on from."""
-    states = [path for path in folder.rglob("*") if path.is_file() and path.parent != folder and path.stat().st_size]
-    small = [path for path in folder.glob("checkpoint*") if path.is_file()]
-    return sorted(states), [*sorted(small), *(folder / name for name in PLAIN)]
+    small = [folder / name for name in ("checkpoint.json", *PLAIN) if (folder / name).exists()]
+    return sorted((folder / "checkpoints").iterdir()), small
 
 
 def flip(path: Path, rng: random.Random) -> str:

@@ -1,5 +1,6 @@
 """Damaged and odd files of ours that are text: settings, findings, run folders, cells of a grid."""
 
+import hashlib
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -8,7 +9,8 @@ from typing import Any
 
 from d2dfl.config import Config
 from d2dfl.findings import Bars, Chart, Findings, Line, Table
-from d2dfl.record import RunFolder
+from d2dfl.grid import Cells
+from d2dfl.record import Plan, comparison_in
 from d2dfl.reproduce.run import stored
 from d2dfl.storage import read_text
 
@@ -48,7 +50,7 @@ def mutated(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Path, Re
         what = []
         if path.suffix == ".json" and rng.random() < 0.6:
             what.append("odd value")
-            content = json.dumps(_with_odd(json.loads(text), rng)).encode()
+            content = json.dumps(_signed(_with_odd(json.loads(text), rng))).encode()
         if not what or rng.random() < 0.4:
             what.append("damaged")
             content = _harmed(content, rng)
@@ -60,8 +62,7 @@ def mutated(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Path, Re
 def samples(folder: Path) -> dict[str, tuple[Path, str, Reader]]:
     """name → (path, whole content, reader). All of them are whole on the disk, too."""
     run = folder / "run"
-    (folder / "grid" / "cells").mkdir(parents=True, exist_ok=True)
-    run.mkdir(exist_ok=True)
+    run.mkdir(parents=True, exist_ok=True)
     settings = Config().to_toml()
     findings = folder / "found"
     findings.mkdir(exist_ok=True)
@@ -70,18 +71,12 @@ def samples(folder: Path) -> dict[str, tuple[Path, str, Reader]]:
         charts=(Chart("c", "round", "score", (Line("marginal", "ours", (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3)),)),),
         bars=(Bars("b", "J", ("a", "b"), ("s",), ((1.0, 2.0),)),),
     ).save(findings)  # fmt: skip
-    plan = {
-        "made_by": "d2dfl",
-        "format": 1,
-        "plan": {"methods": ["closest", "none", "iid"], "seeds": [0]},
-        "versions": {"d2dfl": "1"},
-    }
-    cell = {
-        "format": 1,
-        "key": "graphs/a/b/seed 0",
-        "payload": {"experiment": "graphs", "cells": [{"method": "marginal", "seed": 0, "config": Config().to_dict()}]},
-        "result": {"values": [{"scores": [0.1, 0.2]}], "seconds": 1.0},
-    }
+    plan = Plan("comparison", settings, {"methods": ["closest", "none", "iid"], "seeds": [0]})
+    payload = {"experiment": "graphs", "cells": [{"method": "marginal", "seed": 0, "config": Config().to_dict()}]}
+    result = {"values": [{"scores": [0.1, 0.2]}], "seconds": 1.0}
+    cells = Cells.open(folder / "grid")
+    cells.keep("graphs/a/b/seed 0", json.dumps(payload), json.dumps(result))
+    cell = next((folder / "grid" / "cells").glob("*.json"))
     found: dict[str, tuple[Path, str, Reader]] = {
         "config": (folder / "config.toml", settings, lambda path: Config().with_toml(read_text(path)).to_toml()),
         "findings": (
@@ -89,13 +84,20 @@ def samples(folder: Path) -> dict[str, tuple[Path, str, Reader]]:
             (findings / "findings.json").read_text(),
             lambda path: Findings.load(path.parent),
         ),
-        "run.json": (run / "run.json", json.dumps(plan), lambda path: RunFolder.plan_of(path.parent)),
-        "run's config": (run / "config.toml", settings, lambda path: RunFolder.plan_of(path.parent)),
-        "cell": (folder / "grid" / "cells" / "a.json", json.dumps(cell), lambda path: stored(path.parent.parent)),
+        "run.json": (run / "run.json", json.dumps(plan.mark()), lambda path: comparison_in(path.parent)),
+        "cell": (cell, cell.read_text(), lambda path: stored(path.parent.parent)),
     }
     for path, text, _ in found.values():
         path.write_text(text)
     return found
+
+
+def _signed(value: Any) -> Any:
+    """With a checksum that is right: what it says must be looked at, too."""
+    if not isinstance(value, dict) or "sha256" not in value:
+        return value
+    plain = {key: inner for key, inner in value.items() if key != "sha256"}
+    return {**plain, "sha256": hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()}
 
 
 def _with_odd(value: Any, rng: random.Random) -> Any:
