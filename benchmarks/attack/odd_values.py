@@ -117,7 +117,7 @@ PLUGINS = {
     "import": "import nosuchmodule",
     "clobber": "import d2dfl.methods; d2dfl.methods.METHODS.clear()",
     "wrong-method": "import d2dfl.methods; d2dfl.methods.METHODS['mine'] = 1",
-    "user-error": "from d2dfl.errors import UserError\nraise UserError('a\\nb')",
+    "user-error": "from d2dfl.errors import UserError\nraise UserError('one line\\nand another')",
     "warning": "import warnings; warnings.warn('x')",
     "empty": "",
     "warn-error": "import warnings; warnings.simplefilter('error')",

@@ -40,7 +40,7 @@ OURS = (
     "results.json", "config.toml", "table.md", "curves.csv", "curves.png", "curves.svg", "graphs.html", "graphs.png", "findings.json",
     "log.csv", "checkpoint", "checkpoint.json", "checkpoint-3/0.pt", "checkpoints/mine/0.pt", "cells/mine.json", "failures/mine.txt",
     "graph.json", "graph.graphml", "graph.png", "graph.html", "network.npz", "comparison.json", "tensorboard/mine/events",
-    "example/findings.json", "notes.txt", ".d2dfl-0123456789abcdef.part", ".hidden",
+    "example/findings.json", "notes.txt", ".hidden",
 )  # fmt: skip
 FOREIGN = (
     "{}",

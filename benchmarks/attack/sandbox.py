@@ -20,6 +20,7 @@ GIB = 1 << 30
 LIMIT_S = 60.0
 MEMORY = 6 * GIB  # above what is mapped at the start
 FILE_SIZE = 1 << 31
+LOCK = ".d2dfl-lock"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 Entry = tuple[str, int, str]  # kind, mode, content (a digest) or target
 Shot = dict[str, Entry]
@@ -183,6 +184,8 @@ def changes(before: Shot, after: Shot, may_change: Iterable[str] = ()) -> list[s
     found = []
     for path, was in before.items():
         now = after.get(path)
+        if now is None and os.path.basename(path) == LOCK:  # ours: what a killed run has left
+            continue
         if now is None:
             found.append(f"{path!r} is gone")
         elif now[:2] != was[:2]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attack.sandbox import GIB, Outcome, Shot
+from attack.sandbox import GIB, LOCK, Outcome, Shot
 
 REFUSED, SURVIVED, LOST = "refused", "survived", "lost"
 SENTENCE = "d2dfl: "
@@ -118,7 +118,7 @@ def left_behind(before: Shot, after: Shot, folder: Path, refused: bool) -> str:
     """What a call should not have left: halves of files, locks, and after a refusal anything that cannot be resumed."""
     new = sorted(set(after) - set(before))
     for path in new:
-        if PART.search(Path(path).name) or Path(path).name == ".d2dfl-lock":
+        if PART.search(Path(path).name) or Path(path).name == LOCK:
             return f"left {path!r} behind"
     if refused and new and not _resumable(folder, new):
         return f"refused, but left {', '.join(map(repr, new[:3]))} behind"

@@ -4,6 +4,7 @@ Jobs come as JSON lines on standard input and go back as JSON lines on standard 
 process group, a folder, a temporary folder and limits of its own; nothing that it does reaches this process.
 """
 
+import atexit
 import contextlib
 import ctypes
 import importlib
@@ -124,6 +125,9 @@ def child(job: dict[str, Any]) -> None:
         traceback.print_exc()
         code = 1
     finally:
+        with contextlib.suppress(Exception):
+            threading._shutdown()  # type: ignore[attr-defined]  # as the interpreter does at its end: joblib cleans up
+            atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
