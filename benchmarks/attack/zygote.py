@@ -76,7 +76,8 @@ def warm_up() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for number, arguments in enumerate(WARM):
-            out = ["--out", f"warm-{number}"] if arguments[0] == "compare" else []
+            # On the CPU: CUDA does not survive a fork.
+            out = ["--out", f"warm-{number}", "--set", "federation.device=cpu"] if arguments[0] == "compare" else []
             sys.argv = ["d2dfl", *arguments, *out]
             with (
                 contextlib.redirect_stderr(io.StringIO()) as said,
