@@ -1,7 +1,7 @@
 """What a computation will need, from the shapes alone: memory before anything large is made, and time before it is spent.
 
-Constants are fitted to measurements on one core of a 2.9 GHz server (benchmarks/needs.py takes them and prints what this
-file should say). Memory is predicted a little too high rather than too low; time within a factor of about 3, without
+Constants are fitted to processor time on one core of an AMD EPYC and to peaks of memory (benchmarks/needs.py takes both and
+prints them). Memory is predicted a little too high rather than too low; time within a factor of about 3, without
 the first compilation.
 """
 
