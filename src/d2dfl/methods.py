@@ -14,6 +14,7 @@ from d2dfl.discovery.task import Found, Progress, Task, silent
 from d2dfl.discovery.worth import clusters_after
 from d2dfl.errors import UserError
 from d2dfl.graph import Graph
+from d2dfl.needs import check_discovery
 from d2dfl.network import Network
 
 NEGOTIATION = 3  # V, Q and U over each final link, whatever the method
@@ -156,6 +157,7 @@ def discover(
     chosen = method_named(method or config.discovery.method)
     if config.channel.dynamic:
         network = dynamic.at_exchange(network, config.channel, seed)
+    check_discovery(chosen.name, config, network.shape)
     began = time.perf_counter()
     split = chosen.learns and config.discovery.action == "partition"
     task = Task(by_partition(network) if split else network, config, seed, progress=progress)

@@ -272,6 +272,13 @@ def odd_network(seed: int) -> dict[str, Any]:
     return given
 
 
+def test_flat_clusters_without_datapoints_have_a_shape_too() -> None:
+    flat = np.full((4, 3, 2, 2), 1e20)
+    given = arrays(counts=np.zeros((4, 3)), centroids=np.zeros((4, 3, 2)), covariances=flat, request=np.ones(4))
+    found = discover(Network.from_arrays(**given), preset("best"), method="closest")
+    assert np.isfinite(found.evaluation.objective)
+
+
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "gcn"])
 def test_odd_networks_are_discovered(method: str, tmp_path: Path) -> None:
     config = preset("best").with_(

@@ -80,7 +80,9 @@ def ridge_of(network: Network, share: float) -> float:
     mean = np.einsum("nl,nld->d", weight, centroids)
     inside = np.einsum("nl,nldd->", weight, covariances)
     between = np.einsum("nl,nld->", weight, (centroids - mean) ** 2)
-    return float(share * (inside + between) / centroids.shape[2]) or 1e-12
+    # Devices without data weigh nothing, but their clusters are inverted too: beside them the ridge must not vanish.
+    least = 1e-12 * float(np.einsum("nldd->nld", covariances).max())
+    return max(float(share * (inside + between) / centroids.shape[2]), least) or 1e-12
 
 
 def described(network: Network) -> tuple[Array, Array]:

@@ -203,7 +203,8 @@ def find(task: Task) -> Found:
         bound = (float(bounds.max(axis=1).sum()) + ceiling) / devices
     proven = False
     # Without a bound every graph must be visited: only where there are few enough.
-    graphs = float(np.prod(1.0 + (board.candidates >= 0).sum(axis=1)))
+    with np.errstate(over="ignore"):
+        graphs = float(np.prod(1.0 + (board.candidates >= 0).sum(axis=1)))
     if devices <= EXACT_DEVICES and task.edges == 1 and (bounds is not None or graphs <= task.config.optimum.nodes):
         limits = np.where(board.candidates >= 0, np.inf, -np.inf) if bounds is None else bounds[:, 1:]
         table = np.concatenate([np.full((devices, 1), np.inf) if bounds is None else bounds[:, :1], limits], axis=1)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
+from d2dfl.needs import check_memory
 from d2dfl.storage import LARGEST, open_plain
 
 MAGIC = b"\x93NUMPY"
@@ -50,7 +51,9 @@ def read_npy(path: Path, wanted: str = "an .npy file of numbers") -> NDArray[Any
     """The array in an .npy file."""
     with open_plain(path, wanted) as file:
         try:
-            return _array(file, os.fstat(file.fileno()).st_size, str(path))
+            size = os.fstat(file.fileno()).st_size
+            check_memory(2.0 * size, f"{path} needs", "give a smaller array")
+            return _array(file, size, str(path))
         except UserError:
             raise
         except DAMAGE as error:
@@ -91,6 +94,7 @@ def _members(path: Path, infos: list[zipfile.ZipInfo], names: Collection[str]) -
     total = sum(info.file_size for info in members.values())
     if total > LARGEST:
         raise UserError(f"{path} holds {total:,} bytes of arrays: it may hold {LARGEST:,}")
+    check_memory(2.0 * total, f"the arrays of {path} need", "give a smaller network")
     return members
 
 

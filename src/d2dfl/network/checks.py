@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.errors import UserError
+from d2dfl.needs import check_memory, dense_bytes
 from d2dfl.network.values import FARTHEST_M, MOST, floats, plain, real, shaped, whole, within
 
 REQUIRED = ("counts", "threshold", "trust")
@@ -29,6 +30,9 @@ def checked_arrays(
     if held.ndim != 2 or held.shape[0] < 1 or held.shape[1] < 1:
         raise UserError(f"counts has shape {held.shape}: it must be [devices, partitions] with at least one of each")
     devices, partitions = held.shape
+    if candidates is None:
+        what = f"tables of all pairs of {devices:,} devices need"
+        check_memory(dense_bytes(devices, partitions), what, "give candidates, and trust and drop by slot")
     slots = None if candidates is None else _candidates(candidates, devices)
     width = devices if slots is None else slots.shape[1]
     table = "[receiver, transmitter]" if slots is None else "[receiver, slot]"

@@ -2,6 +2,7 @@
 
 import io
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import ChannelConfig
 from d2dfl.errors import UserError
+from d2dfl.needs import check_memory
 from d2dfl.network.arrays import read_npz
 from d2dfl.network.checks import CLUSTERED, KNOWN, REQUIRED
 from d2dfl.network.clusters import dense
@@ -77,6 +79,8 @@ def _dense_trust(network: Network) -> NDArray[np.uint8]:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
+    with suppress(OSError):  # of a file that is not there, reading it says so
+        check_memory(10.0 * path.stat().st_size, f"{path} needs", "give the network as .npz")
     content = read_json(path, "a JSON file with the arrays by name")
     if not isinstance(content, dict):
         raise UserError(f"{path} is not a JSON object: give one object with the arrays by name")

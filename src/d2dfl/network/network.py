@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.config import ChannelConfig, Config
 from d2dfl.errors import UserError
+from d2dfl.needs import Shape, check_network, slots_of
 from d2dfl.network import channel, clusters, trust
 from d2dfl.rng import stream
 
@@ -49,6 +50,12 @@ class Network:
         return int(self.candidates.shape[1])
 
     @property
+    def shape(self) -> Shape:
+        """What memory and time depend on."""
+        components = 0 if self.centroids is None else int(self.centroids.shape[2])
+        return Shape(self.devices, self.slots, self.partitions, components)
+
+    @property
     def population(self) -> NDArray[np.float64]:
         """Label distribution of all data together: what i.i.d. devices would hold. Zeros if there is no data."""
         total = self.counts.sum(axis=0)
@@ -75,6 +82,7 @@ class Network:
     def generate(cls, config: Config, seed: int = 0) -> Self:
         """A random network by the configuration."""
         settings = config.network
+        _check_size(settings.devices, settings.partitions, config)
         counts = label_skewed_counts(
             settings.devices, settings.partitions, settings.labels_per_device, settings.samples_per_device, seed
         )
@@ -84,6 +92,7 @@ class Network:
     def around(cls, counts: NDArray[np.float64], config: Config, seed: int = 0) -> Self:
         """A random network of devices that hold these counts[device, partition]: links, trust, thresholds, budgets."""
         devices, partitions = counts.shape
+        _check_size(devices, partitions, config)
         positions = channel.place(devices, config.channel, seed)
         candidates = channel.hear(positions, config.channel.slots)
         rss = channel.received_power(positions, candidates, config.channel, seed)
@@ -168,6 +177,11 @@ class Network:
             asked,
             checked_apart(arrays["counts"].shape[1], apart),
         )
+
+
+def _check_size(devices: int, partitions: int, config: Config) -> None:
+    """Refuse, before anything is made, what would not fit into memory."""
+    check_network(devices, slots_of(devices, config), partitions, config.discovery.edges)
 
 
 def _compact(loss: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

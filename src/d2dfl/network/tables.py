@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
+from d2dfl.needs import check_memory
 from d2dfl.network.values import MOST
 from d2dfl.storage import LARGEST_TEXT, open_plain, read_text
 
@@ -21,6 +22,7 @@ def read_csv(path: Path) -> NDArray[np.float64]:
     text = text.removeprefix("\ufeff")  # which spreadsheets write
     if not any(line.partition("#")[0].strip() for line in text.splitlines()):
         raise UserError(f"{path} is empty: give {WANTED}")
+    check_memory(8.0 * len(text), f"{path} needs", "give a smaller table")
     try:
         table = np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2, dtype=np.float64)
     except ValueError as error:
