@@ -130,6 +130,7 @@ PLUGINS = {
     "def broken(": "fails with SyntaxError",
     "1 / 0": "fails with ZeroDivisionError",
     "def f(): f()\nf()": "fails with RecursionError",
+    "class Odd(Exception):\n    def __str__(self): return 1\nraise Odd": "fails with Odd",
 }
 
 
@@ -182,6 +183,13 @@ def test_a_fault_of_ours_is_said_to_be_ours(
         assert f"the traceback is in {kept}" in said
         assert "in broken" in kept.read_text()
         kept.unlink()
+
+
+def test_a_sentence_stays_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(monkeypatch, "discover", "--devices", "9" * 5000) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("d2dfl: Invalid value for '--devices': '999")
+    assert len(said) < 1000
 
 
 def test_full_memory_is_bad_luck_and_not_a_fault(

@@ -284,7 +284,7 @@ def test_a_training_that_breaks_does_not_take_its_group_along(tmp_path: Path) ->
     cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", tmp_path, seeds=1), lacking=False)
     first, second = _tasks(experiments, {"curve-regression": cells["curve-regression"][:2]})
     (good,), (bad,) = first.payload["cells"], second.payload["cells"]
-    bad = {**bad, "config": {**bad["config"], "federation": {**bad["config"]["federation"], "learning_rate": 1e30}}}
+    bad = {**bad, "config": {**bad["config"], "federation": {**bad["config"]["federation"], "learning_rate": 1e6}}}
     group = Task("group", {**first.payload, "cells": [bad, good]})
     outcome = run_on_gpu([group], tmp_path, 2, lambda _: None)
     assert [failure.key for failure in outcome.failures] == [f"group/{bad['method']}"]

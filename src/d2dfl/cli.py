@@ -37,7 +37,7 @@ from d2dfl.cli_output import say
 from d2dfl.cli_report import report_command
 from d2dfl.cli_reproduce import reproduce_command
 from d2dfl.compiled import not_kept
-from d2dfl.errors import UserError
+from d2dfl.errors import UserError, described
 from d2dfl.methods import METHODS, method_named
 from d2dfl.plugins import load_file, place_in_user_file
 from d2dfl.presets import preset
@@ -47,6 +47,7 @@ from d2dfl.terminal import plain, speakable
 
 RUNS = Path("runs")
 BAD_INPUT, FAULT, STOPPED = 2, 3, 130  # exit codes
+LONGEST = 800  # characters of a sentence
 
 # Threads that wait actively fight for busy cores: beside other work a training took more than twice as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -225,7 +226,7 @@ def _answer(error: BaseException) -> int:
         )
     theirs = place_in_user_file(error)
     if theirs is not None:
-        return _fail(f"{theirs} fails with {type(error).__name__}: {error}")
+        return _fail(f"{theirs} fails with {described(error)}")
     if isinstance(error, OSError) and error.strerror:  # a full disk, a folder that may not be written
         where = f" ({error.filename})" if error.filename else ""
         return _fail(f"the system refused: {error.strerror}{where}")
@@ -233,7 +234,10 @@ def _answer(error: BaseException) -> int:
 
 
 def _fail(sentence: str) -> int:
-    sys.stderr.write(f"d2dfl: {plain(' '.join(sentence.split()))}\n")
+    text = plain(" ".join(sentence.split()))
+    if len(text) > LONGEST:  # somebody's value of 5,000 digits
+        text = f"{text[: LONGEST - 200]} … {text[-200:]}"
+    sys.stderr.write(f"d2dfl: {text}\n")
     return BAD_INPUT
 
 
@@ -248,8 +252,8 @@ def _fault(error: BaseException) -> int:
     except OSError:
         sys.stderr.write(trace)
         where = "the traceback stands above"
-    what = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    sys.stderr.write(f"d2dfl: this is a fault of d2dfl, not yours ({plain(what)}): {where}, please report it\n")
+    what = plain(described(error))
+    sys.stderr.write(f"d2dfl: this is a fault of d2dfl, not yours ({what}): {where}, please report it\n")
     return FAULT
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import joblib
 from joblib.parallel import BACKENDS, ParallelBackendBase
 
-from d2dfl.errors import MissingExtraError, UserError
+from d2dfl.errors import MissingExtraError, UserError, described
 
 # joblib's own backends but loky are not offered. Threads and the sequential one work inside this process, whose thread
 # limits they would change and which a crash would end; multiprocessing forks a process that may hold locks of BLAS or
@@ -254,8 +254,8 @@ def limit_threads(threads: int) -> None:
 
 def one_line(error: BaseException) -> str:
     """An error in one line: the sentence of a `UserError`, the kind and the text of any other."""
-    text = " ".join(str(error).split())[:300]
-    return text if isinstance(error, UserError) and text else f"{type(error).__name__}: {text}".removesuffix(": ")
+    text = described(error)
+    return text.partition(": ")[2] or text if isinstance(error, UserError) else text
 
 
 def json_text(value: Any, what: str, sort: bool = True) -> str:

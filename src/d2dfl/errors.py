@@ -13,3 +13,12 @@ class MissingExtraError(UserError):
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
         super().__init__(f"{feature} needs the package {package}: install it with pip install 'd2dfl[{extra}]'")
+
+
+def described(error: BaseException) -> str:
+    """Kind and text of any error, in one line; also of one that cannot say its own text."""
+    try:
+        text = " ".join(str(error).split())[:300]
+    except Exception:  # of a class of the user's own
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -6,7 +6,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from d2dfl.errors import UserError
+from d2dfl.errors import UserError, described
 from d2dfl.storage import open_plain
 
 _loaded: set[str] = set()  # files that were run
@@ -26,7 +26,7 @@ def load_file(path: Path) -> ModuleType:
     except UserError:
         raise
     except (Exception, SystemExit) as error:  # whatever a user's file does
-        raise UserError(f"{path} fails with {type(error).__name__}: {error}") from error
+        raise UserError(f"{path} fails with {described(error)}") from error
     return module
 
 
