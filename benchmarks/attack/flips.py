@@ -40,6 +40,11 @@ def targets(folder: Path) -> tuple[list[Path], list[Path]]:
     return sorted((folder / "checkpoints").iterdir()), small
 
 
+def measured(folder: Path, skip: tuple[str, ...]) -> dict[str, str]:
+    """What a run folder holds, without damaged cells that were set aside when they were measured anew."""
+    return {name: digest for name, digest in contents(folder, skip).items() if ".json.aside-" not in name}
+
+
 def flip(path: Path, rng: random.Random) -> str:
     """Flip one bit of a file; which one, in words."""
     content = bytearray(path.read_bytes())
@@ -118,7 +123,7 @@ def _flip(
         if found == SURVIVED:
             skip = (name,) if name in PLAIN else ()  # the flip itself may still be there, and harm nobody
             flawed = difference(
-                contents(folder / "out", skip), {key: value for key, value in whole.items() if key not in skip}
+                measured(folder / "out", skip), {key: value for key, value in whole.items() if key not in skip}
             )
             found, why = (LOST, f"other results: {flawed}") if flawed else (SURVIVED, "")
         case = f"{folder.name}-{Path(name).name}"

@@ -293,6 +293,7 @@ def by_plugins(rng: random.Random) -> Iterator[Case]:
             ("--plugin", "p.py", *after),
             content("p.py", text),
             must_refuse=name in values.MUST_REFUSE,
+            codes=(130,) if name in values.STOPPED else (0,),
         )
         for name, text in values.PLUGINS.items()
         for after in (("methods",), DISCOVER)
@@ -307,7 +308,13 @@ def by_plugins(rng: random.Random) -> Iterator[Case]:
         for number, text in enumerate(values.PATHS)
     ]
     cases += [
-        Case(f"script-{name}", ("reproduce", "p.py", "--out", "out"), content("p.py", text), must_refuse=True)
+        Case(
+            f"script-{name}",
+            ("reproduce", "p.py", "--out", "out"),
+            content("p.py", text),
+            must_refuse=name not in values.STOPPED,
+            codes=(130,),
+        )
         for name, text in values.PLUGINS.items()
     ]
     yield from shuffled(rng, cases)

@@ -126,4 +126,5 @@ PLUGINS = {
 }
 # After the others nothing may go on as if all were well.
 GOES_ON = ("latin", "clobber", "wrong-method", "warning", "empty", "warn-error", "silent", "quiet")
-MUST_REFUSE = tuple(name for name in PLUGINS if name not in GOES_ON)
+STOPPED = ("interrupt", "abort")  # nobody can tell them from Ctrl-C
+MUST_REFUSE = tuple(name for name in PLUGINS if name not in (*GOES_ON, *STOPPED))
