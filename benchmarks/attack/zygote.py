@@ -72,12 +72,15 @@ def warm_up() -> None:
 
     importlib.import_module("d2dfl.page")
     importlib.import_module("d2dfl.reproduce.run")
-    before = Path.cwd()
+    import torch
+
+    # On the CPU, without so much as asking for a GPU: CUDA does not survive a fork.
+    before, asked = Path.cwd(), torch.cuda.is_available
+    torch.cuda.is_available = lambda: False
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for number, arguments in enumerate(WARM):
-            # On the CPU: CUDA does not survive a fork.
-            out = ["--out", f"warm-{number}", "--set", "federation.device=cpu"] if arguments[0] == "compare" else []
+            out = ["--out", f"warm-{number}"] if arguments[0] == "compare" else []
             sys.argv = ["d2dfl", *arguments, *out]
             with (
                 contextlib.redirect_stderr(io.StringIO()) as said,
@@ -88,6 +91,7 @@ def warm_up() -> None:
             if "d2dfl:" in said.getvalue():
                 sys.stderr.write(f"warm-up: {said.getvalue()}")
         os.chdir(before)
+    torch.cuda.is_available = asked
 
 
 def mapped_bytes() -> int:

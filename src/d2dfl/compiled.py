@@ -5,14 +5,11 @@ and ends a computation when a kept file is damaged or the disk is full. Keeping 
 wrong with it costs a compilation and nothing else.
 """
 
-import importlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from numba import njit
-
-caching: Any = importlib.import_module("numba.core.caching")  # in some versions half of it has types
 
 NOT_KEPT = (
     "compiled code is not kept: no folder for it can be written (set NUMBA_CACHE_DIR to one that can); "
@@ -21,28 +18,36 @@ NOT_KEPT = (
 _lost: list[Any] = []  # functions whose code could not be kept
 
 
-class _Kept(caching.FunctionCache):  # type: ignore[misc]  # it has none
+class _Careful:
     """Numba's cache of a function, of which nothing that fails ends the program."""
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """Compiled code, or None."""
         try:
-            return super().load_overload(sig, target_context)
+            return self._cache.load_overload(signature, target)
         except OSError:
             return None
         except Exception:  # cut off, overwritten or by another program: unpickling may raise anything
             self._forget()  # a damaged index would also keep the new code from being saved
             return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, signature: Any, code: Any) -> None:
+        """Keep compiled code, if that is possible."""
         try:
-            super().save_overload(sig, data)
+            self._cache.save_overload(signature, code)
         except Exception:  # a full disk, a folder that was made read-only or removed
             self._forget()  # the index may name a file by now that still holds the code of an older source
             _lost.append(self)
 
     def _forget(self) -> None:
         with suppress(Exception):
-            Path(self._cache_file._index_path).unlink(missing_ok=True)
+            Path(self._cache._cache_file._index_path).unlink(missing_ok=True)
 
 
 def kernel(function: Any = None, **options: Any) -> Any:
@@ -52,11 +57,12 @@ def kernel(function: Any = None, **options: Any) -> Any:
     """
     if function is None:
         return lambda function: kernel(function, **options)
-    compiled = njit(**options)(function)
+    compiled: Any = njit(**options)(function)
     if compiled is function:  # NUMBA_DISABLE_JIT
         return function
     try:
-        compiled._cache = _Kept(function)
+        compiled.enable_caching()
+        compiled._cache = _Careful(compiled._cache)
     except (RuntimeError, OSError):
         _lost.append(function)
     return compiled
