@@ -7,8 +7,9 @@ from pathlib import Path
 
 from attack.cases import Tell
 from attack.folders import contents, difference
+from attack.fresh import kill_fresh
 from attack.odd import settings
-from attack.sandbox import MEMORY, Job, Outcome, Zygote, remove
+from attack.sandbox import Job, Outcome, Zygote, remove
 from attack.verdict import LOST, SURVIVED, Tally, judged
 
 CUTS = 5  # of one run, at most
@@ -32,7 +33,7 @@ class Trial:
     reference: Outcome  # of the run that was never cut
     cuts: list[str] = field(default_factory=list)  # what was done to it
 
-    def job(self, arguments: tuple[str, ...], memory: int) -> Job:
+    def job(self, arguments: tuple[str, ...]) -> Job:
         """The next start, with the moment of its death."""
         given = [*arguments, *(["--resume"] if self.cuts else [])]
         after, at = 0.0, 0
@@ -42,13 +43,20 @@ class Trial:
             else:
                 at = self.rng.randint(1, max(1, self.reference.changes))
         self.cuts.append(f"after {after:.3f} s" if after else f"before change {at}" if at else "not at all")
-        return Job(given, self.folder, limit=LIMIT_S, memory=memory, kill_after=after, kill_at=at)
+        return Job(given, self.folder, limit=LIMIT_S, kill_after=after, kill_at=at)
 
 
 def attack(zygote: Zygote, count: int, seed: int, keep: Path, tell: Tell, device: str, only: str = "") -> list[Tally]:
     """That many kills of every kind."""
+    if device != "cpu":
+        more = settings(f"federation.device={device}")
+        return [
+            kill_fresh(name, (*given, *(more if given[0] == "compare" else ())), count, seed, keep, tell, zygote.width)
+            for name, given in KINDS.items()
+            if only in ("", name)
+        ]
     return [
-        kill_kind(zygote, name, arguments, count, seed, keep, tell, device)
+        kill_kind(zygote, name, arguments, count, seed, keep, tell)
         for name, arguments in KINDS.items()
         if only in ("", name)
     ]
@@ -62,17 +70,12 @@ def kill_kind(
     seed: int,
     keep: Path,
     tell: Tell,
-    device: str = "cpu",
 ) -> Tally:
     """Kill one kind of run until enough were killed."""
-    where = "" if device == "cpu" else f" on {device}"
-    tally = Tally(f"kill -9 of {name}{where}")
-    memory = MEMORY if device == "cpu" else 0  # CUDA maps more than there is
-    if device != "cpu" and arguments[0] == "compare":
-        arguments = (*arguments, *settings(f"federation.device={device}"))
+    tally = Tally(f"kill -9 of {name}")
     place = zygote.place / f"kills-{name}"
     (place / "uncut").mkdir(parents=True)
-    reference = zygote.run(Job(list(arguments), place / "uncut", limit=LIMIT_S, memory=memory))
+    reference = zygote.run(Job(list(arguments), place / "uncut", limit=LIMIT_S))
     found, why = judged(reference)
     if found != SURVIVED:
         tally.count("uncut", LOST, why, f"d2dfl {' '.join(arguments)}")
@@ -84,13 +87,13 @@ def kill_kind(
             number += 1
             trial = Trial(f"{name}-{number}", place / str(number), random.Random(f"{seed} {name} {number}"), reference)
             trial.folder.mkdir()
-            zygote.submit(trial.job(arguments, memory), trial)
+            zygote.submit(trial.job(arguments), trial)
         trial, outcome = zygote.result()
         remove(outcome.temporary.parent)
         if outcome.killed and not outcome.orphans:
             kills += 1
             tell(tally.kind, kills, count)
-            zygote.submit(trial.job(arguments, memory), trial)
+            zygote.submit(trial.job(arguments), trial)
             continue
         _settle(trial, outcome, whole, tally, keep, arguments)
     remove(place)
