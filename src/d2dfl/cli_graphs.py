@@ -29,6 +29,7 @@ from d2dfl.cli_options import (
     config_of,
 )
 from d2dfl.cli_output import (
+    announce,
     as_dict,
     as_json,
     check_outputs,
@@ -44,6 +45,7 @@ from d2dfl.cli_output import (
 from d2dfl.config import Config
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.methods import METHODS, Discovery, discover, method_named, methods_listed, warm_up
+from d2dfl.needs import discovery_seconds
 from d2dfl.network import Network
 from d2dfl.network.files import check_network_name, load_network, save_network
 from d2dfl.record import Plan, run_folder
@@ -230,6 +232,7 @@ def _bar(label: str) -> Iterator[Any]:
 
 
 def _run(network: Network, config: Config, seed: int, name: str) -> Discovery:
+    announce(METHODS[name].title, discovery_seconds(name, config, network.shape))
     with console.status(f"preparing {name} (compiles once per installation)"):
         warm_up(name, config)
     with _bar(METHODS[name].title) as report:

@@ -26,6 +26,23 @@ def say(text: str) -> None:
     console.print(text, soft_wrap=True)
 
 
+LONG_S = 60.0  # from which a prediction is worth a line
+
+
+def announce(what: str, seconds: float) -> None:
+    """Say beforehand that something takes long."""
+    if seconds >= LONG_S:
+        say(f"{what} takes about {in_time(seconds)} on one core")
+
+
+def in_time(seconds: float) -> str:
+    """Seconds for people."""
+    for unit, name, limit in ((1, "s", 90), (60, "min", 90), (3600, "h", 48), (86400, "days", 1000)):
+        if seconds < limit * unit:
+            return f"{seconds / unit:.{int(name in ('h', 'days') and seconds < 10 * unit)}f} {name}"
+    return "years"
+
+
 def print_side_by_side(results: list[Discovery], best: float | None) -> None:
     """Measures down, methods across: for one or two methods."""
     table = Table("", *(item.method for item in results), box=box.SIMPLE_HEAD, pad_edge=False)

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from d2dfl.cli_output import console, say
+from d2dfl.cli_output import console, in_time, say
 from d2dfl.errors import UserError
 from d2dfl.findings import Findings, Verdict
 from d2dfl.grid import Progress as Share
@@ -143,7 +143,7 @@ def _print_list() -> None:
     known = {scale: [claims_of(name).cost.get(scale) for name in names] for scale in SCALES}
     sums = {scale: sum(cost for cost in costs if cost is not None) for scale, costs in known.items()}
     signs = {scale: "over " if None in costs else "" for scale, costs in known.items()}
-    table.add_row("all", "", *(signs[scale] + _span(sums[scale]) for scale in SCALES), "")
+    table.add_row("all", "", *(signs[scale] + in_time(sums[scale]) for scale in SCALES), "")
     shown = Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=150)
     shown.print(table)
     shown.print(
@@ -152,7 +152,7 @@ def _print_list() -> None:
 
 
 def _cost(cells: int, seconds: float | None) -> str:
-    return f"{cells}" if seconds is None else f"{cells}, {_span(seconds)}"
+    return f"{cells}" if seconds is None else f"{cells}, {in_time(seconds)}"
 
 
 def _print_findings(found: Findings) -> None:
@@ -249,15 +249,5 @@ class Lines:
 
 def _left(share: Share) -> str:
     """What failed, and an honest estimate of the time left."""
-    left = "no estimate yet" if share.remaining_s is None else f"about {_span(share.remaining_s)} left"
+    left = "no estimate yet" if share.remaining_s is None else f"about {in_time(share.remaining_s)} left"
     return f"{share.failed} failed, {left}" if share.failed else left
-
-
-def _span(seconds: float) -> str:
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )

@@ -16,7 +16,7 @@ from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.discovery.diversity import distances_to
 from d2dfl.exchange import held_counts
-from d2dfl.federation import Curves, State, embeddings, model_named, start, train_many
+from d2dfl.federation import Curves, State, check_training, embeddings, model_named, start, train_many
 from d2dfl.federation.models import Factory
 from d2dfl.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.network.energy import PURPOSES, Ledger
@@ -141,6 +141,7 @@ def compare(
             prepared.append(prepare(config, setting, name))
     factory = factory_of(config, dataset)
     runs = [(item.data, item.setting.seed) for item in prepared]
+    check_training(factory, runs, config.federation)
     states = [
         state or start(factory, data, config.federation, seed) for state, (data, seed) in zip(saved, runs, strict=True)
     ]

@@ -15,6 +15,7 @@ from d2dfl.data.files import Form, Progress, silent
 from d2dfl.data.radio import SNRS, generate
 from d2dfl.data.readers import Raw
 from d2dfl.errors import UserError
+from d2dfl.needs import check_memory, radio_bytes
 from d2dfl.network.network import whole_parts
 from d2dfl.rng import stream
 
@@ -144,6 +145,7 @@ def _radio(settings: RadioConfig, seed: int, progress: Progress) -> Raw:
             f"radio.lowest_snr_db cannot be {settings.lowest_snr_db}: "
             f"give an even number up to radio.highest_snr_db, {settings.highest_snr_db}"
         )
+    check_memory(radio_bytes(settings), f"{settings.per_cell:,} signals a cell need", "lower radio.per_cell")
     return generate(settings.per_cell, snrs, seed, mended=settings.mended, progress=progress)
 
 

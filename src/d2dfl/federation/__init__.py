@@ -1,7 +1,7 @@
 """Federation: local steps on all devices and the mixing schedules between them."""
 
 from d2dfl.config import FederationConfig
-from d2dfl.federation.engine import embeddings, model_of, start, train, train_many
+from d2dfl.federation.engine import check_training, embeddings, model_of, start, train, train_many
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.losses import LOSSES, Loss, triplet
 from d2dfl.federation.models import EMBEDDING, MODELS, default_encoder, default_model, model_named
@@ -19,6 +19,7 @@ __all__ = [
     "Loss",
     "Scheme",
     "State",
+    "check_training",
     "default_encoder",
     "default_model",
     "embeddings",

@@ -16,11 +16,12 @@ from d2dfl.federation.federated import Federated
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.local import TEST_PIECE, Job, channels_last
 from d2dfl.federation.models import Factory, build
-from d2dfl.federation.optimisers import lasting_memory
+from d2dfl.federation.optimisers import OPTIMISERS, lasting_memory
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.federation.stack import obstacle
 from d2dfl.federation.state import Curves, State, identity
 from d2dfl.federation.training import Run, Training
+from d2dfl.needs import check_memory
 from d2dfl.rng import stream
 
 Progress = Callable[[float], None]  # called with the share of the rounds that is done
@@ -59,6 +60,26 @@ def embeddings(
     model = model_of(model_factory, data, state, device).eval()
     pieces = torch.split(torch.from_numpy(inputs), TEST_PIECE)
     return np.concatenate([model(channels_last(piece)).numpy() for piece in pieces])
+
+
+def check_training(model_factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig) -> None:
+    """Refuse, before anything large is made, federations whose models do not fit into memory all at once."""
+    data, seed = runs[0]
+    parameters = Layout.of(_model(model_factory, data, seed)).parameters
+    kept = (
+        0
+        if settings.momentum_rule == "reset"
+        else sum(OPTIMISERS[settings.optimiser].remembers(parameters, settings).values())
+    )
+    rows = sum(data.devices for data, _ in runs)
+    longest = max(data.devices for data, _ in runs)
+    steps = scheme_named(settings.scheme).round_steps(settings)
+    drawn = 8.0 * longest * steps * min(settings.batch, max(int(data.sizes.max()) for data, _ in runs))
+    check_memory(
+        4.0 * rows * (parameters + kept) + drawn,
+        f"{len(runs):,} trainings of {longest:,} devices, {parameters:,} parameters each, need",
+        "take fewer devices, seeds or methods, a smaller federation.model or a smaller federation.interval",
+    )
 
 
 def train(
