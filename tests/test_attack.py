@@ -63,7 +63,9 @@ def test_outputs(zygote: Zygote, tmp_path: Path) -> None:
 
 
 def test_damaged_files(zygote: Zygote, tmp_path: Path) -> None:
-    for tally in files.attack(zygote, 150, SEED, tmp_path, silent):
+    tallies = files.attack(zygote, 150, SEED, tmp_path, silent)
+    assert len(tallies) == 3
+    for tally in tallies:
         assert not tally.losses, told(tally)
         assert tally.tried >= 30
 

@@ -3,6 +3,8 @@
 import json
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,6 +120,7 @@ def test_the_default_page_does_not_take_the_place_of_a_page_of_ones_own(
     (tmp_path / "page-figures").mkdir()
     (tmp_path / "page-figures" / "mine").touch()
     assert call(monkeypatch, "report", "run", "--out", "page.html", "--figures") == 2
+    assert not (tmp_path / "page.html").exists()
     (tmp_path / "report.html").unlink()
     for _ in range(2):
         assert call(monkeypatch, "report", "run", "--figures") == 0
@@ -125,7 +128,8 @@ def test_the_default_page_does_not_take_the_place_of_a_page_of_ones_own(
 
 
 PLUGINS = {
-    "import sys; sys.exit(0)": "fails with SystemExit: 0",
+    "import sys; sys.exit(0)": "own.py, line 1, fails with SystemExit: 0",
+    "from d2dfl.methods import METHODS; METHODS['odd'] = 1": "registers 'odd' as a method: give a Method",
     "raise KeyboardInterrupt": "",
     "def broken(": "fails with SyntaxError",
     "1 / 0": "fails with ZeroDivisionError",
@@ -139,7 +143,11 @@ def test_what_a_plugin_does_wrong_is_said(
     text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "own.py").write_text(text)
-    assert call(monkeypatch, "--plugin", "own.py", "methods") == (2 if PLUGINS[text] else 130)
+    try:
+        code = call(monkeypatch, "--plugin", "own.py", "methods")
+    finally:
+        methods.METHODS.pop("odd", None)
+    assert code == (2 if PLUGINS[text] else 130)
     assert PLUGINS[text] in capsys.readouterr().err
 
 
@@ -149,7 +157,6 @@ def test_what_a_plugin_does_wrong_is_said(
 def test_what_a_method_of_a_plugin_does_wrong_is_said_to_be_its_own(
     act: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(methods, "METHODS", methods.METHODS)
     (tmp_path / "own.py").write_text(
         "from d2dfl.methods import METHODS, Method\n"
         f"def find(task):\n    {act}\n"
@@ -162,7 +169,7 @@ def test_what_a_method_of_a_plugin_does_wrong_is_said_to_be_its_own(
     said = capsys.readouterr().err
     assert code == 2
     assert said.count("\n") == 1
-    assert "own.py, line 3, fails with" in said if act != "return None" else "own" in said
+    assert "own.py, line 3, fails with" in said if act != "return None" else "the method 'own' gave no Found" in said
 
 
 def test_a_fault_of_ours_is_said_to_be_ours(
@@ -203,15 +210,20 @@ def test_full_memory_is_bad_luck_and_not_a_fault(
     assert "does not fit in memory" in capsys.readouterr().err
 
 
-def test_nothing_is_said_twice_about_a_stop(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stop_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("d2dfl.cli_graphs.discover", stop)
     assert call(monkeypatch, *DISCOVER) == 130
-    assert "Traceback" not in capsys.readouterr().err
+    assert capsys.readouterr().err.strip() == ""
+
+
+@pytest.mark.parametrize("tail", ["| head -1 > /dev/null", ">&-", ">&- 2>&-"])
+def test_whoever_reads_may_stop_reading(tail: str) -> None:
+    command = f"{sys.executable} -m d2dfl.cli methods {tail}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_bounds_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

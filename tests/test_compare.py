@@ -2,8 +2,9 @@
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from d2dfl.checkpoints import Checkpoints
 from d2dfl.compare import Comparison, Progress, compare, plan_of, silent
 from d2dfl.data.datasets import load
 from d2dfl.findings import Findings
-from d2dfl.record import Again, folder_to_resume, free_folder, run_folder
+from d2dfl.record import Again, folder_to_resume, free_folder, new_run_folder, run_folder
 from d2dfl.report import markdown, write_all
 from d2dfl.simulate import IID, data_set, methods_named, prepare, setting_of
 
@@ -161,29 +162,34 @@ def test_a_cut_run_goes_on_to_the_same_files(tmp_path: Path, model: str, when: f
 def test_a_run_can_be_cut_at_every_single_write(
     tmp_path: Path, model: str, before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The process ends just before, or just after, the first, the second, … file takes its place."""
+    """The process ends just before, or just after, the first, the second, … file takes its place or is removed."""
     config = small(**{"federation.model": model, "federation.rounds": 2, "federation.interval": 1, "data.samples": 20})
 
     def measured(out: Path) -> None:
         with run_folder(out, plan_of(config, ["closest"], [0]), "resume") as record:
-            compare(config, ["closest"], [0], record)
+            if not record.finished:
+                compare(config, ["closest"], [0], record)
             record.finish()
 
     measured(tmp_path / "whole")
-    replace, left = Path.replace, itertools.count()
+    left = itertools.count()
 
-    def dying(self: Path, target: Path) -> Path:
-        now = next(left)
-        if now == 0 and before:
-            raise CutError
-        done = replace(self, target)
-        if now == 0:
-            raise CutError
-        return done
+    def dying(act: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(*arguments: Any, **named: Any) -> Any:
+            now = next(left)
+            if now == 0 and before:
+                raise CutError
+            done = act(*arguments, **named)
+            if now == 0:
+                raise CutError
+            return done
+
+        return instead
 
     for cut in range(100):
         out, left = tmp_path / f"cut-{cut}", itertools.count(-cut)
-        monkeypatch.setattr(Path, "replace", dying)
+        for name in ("replace", "unlink", "rmdir"):
+            monkeypatch.setattr(Path, name, dying(getattr(Path, name)))
         try:
             measured(out)
             break  # it has fewer writes than that
@@ -274,13 +280,19 @@ def test_what_fails_before_a_first_result_leaves_nothing(tmp_path: Path) -> None
 def test_numbered_folders(tmp_path: Path) -> None:
     default, config = tmp_path / "runs" / "compare", small(**{"federation.rounds": 1})
     plan = plan_of(config, ["closest"], [0])
-    assert folder_to_resume(default, plan) == free_folder(default) == default
+    assert free_folder(default) == default
+    assert folder_to_resume(default, plan) is None
     compared(default, small(**{"federation.rounds": 2}), ["closest"], [0])
     second = tmp_path / "runs" / "compare-2"
-    assert free_folder(default) == folder_to_resume(default, plan) == second
-    compared(second, config, ["closest"], [0])
-    assert folder_to_resume(default, plan) == second
-    assert free_folder(default) == tmp_path / "runs" / "compare-3"
+    assert free_folder(default) == second
+    assert folder_to_resume(default, plan) is None
+    compared(tmp_path / "runs" / "compare-3", config, ["closest"], [0])
+    (tmp_path / "runs" / "compare-4").mkdir()
+    (tmp_path / "runs" / "compare-4" / "mine").touch()
+    assert folder_to_resume(default, plan) == tmp_path / "runs" / "compare-3"  # numbers may be missing, or others' own
+    assert free_folder(default) == second
+    with new_run_folder(default, plan) as first, new_run_folder(default, plan) as other:
+        assert (first.path.name, other.path.name) == ("compare-2", "compare-5")
 
 
 def test_a_method_changes_nothing_in_another() -> None:

@@ -18,6 +18,7 @@ from d2dfl.needs import (
     LEARNERS,
     Shape,
     check_memory,
+    check_network,
     discovery_bytes,
     discovery_seconds,
     discovery_work,
@@ -77,13 +78,11 @@ def test_a_refusal_is_one_sentence_with_numbers() -> None:
 
 def test_networks_that_do_not_fit_are_refused_before_they_are_made() -> None:
     # Made, each of these would end the process or take hours; it does not come to that.
-    large = preset("best").with_(**{"network.devices": 10_000_000_000, "channel.slots": 64})
-    with pytest.raises(
-        UserError, match="10,000,000,000 devices with 64 candidates each need about .* channel.slots=16"
-    ):
+    large = preset("best").with_(**{"network.devices": 100_000_000, "channel.slots": 100_000})
+    with pytest.raises(UserError, match="100,000,000 devices with 100,000 candidates each need .* channel.slots=25000"):
         Network.generate(large, 0)
     with pytest.raises(UserError, match="fewer partitions"):
-        Network.generate(large.with_(**{"channel.slots": 4}), 0)
+        check_network(10**13, 4, 10, 5)
     wide = np.broadcast_to(np.zeros((1, 1)), (10_000_000, 10))
     with pytest.raises(UserError, match="10,000,000 devices"):
         Network.around(wide, preset("best").with_(**{"channel.slots": 10_000}), 0)

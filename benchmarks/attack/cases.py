@@ -149,7 +149,7 @@ def verdict_of(case: Case, folder: Path, before: Shot, outcome: Outcome) -> tupl
         if lost:
             return LOST, f"the user's files: {'; '.join(lost[:3])}"
     if outcome.late:
-        return found, why
+        return (LOST, "accepted, and should have been refused") if case.must_refuse else (found, why)
     left = left_behind(before, after, folder, found == REFUSED and not case.may_leave)
     if left:
         return LOST, left

@@ -37,7 +37,7 @@ def kill_fresh(
                 range(-(-count // (CUTS - 1))),
             )
         ):
-            for cut in range(cuts):
+            for cut in range(cuts - bool(wrong)):
                 tally.count(f"{name}-{number}-{cut}", SURVIVED)
             if wrong:
                 tally.count(f"{name}-{number}", LOST, wrong, f"d2dfl {' '.join(arguments)}  (in {place / str(number)})")

@@ -106,7 +106,7 @@ def _settle(
     """Count the kills of a run that has ended."""
     found, why = judged(outcome)
     wrong = why if found != SURVIVED else difference(contents(trial.folder / "out"), whole)
-    cuts = trial.cuts[:-1] or trial.cuts
+    cuts = trial.cuts[:-1]
     for number in range(len(cuts) - bool(wrong)):
         tally.count(f"{trial.name}-{number}", SURVIVED)
     if wrong:

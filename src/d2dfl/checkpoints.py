@@ -1,4 +1,4 @@
-"""From which a cut run goes on: a file for the state of each training, and a switch that says which files are current.
+"""What a cut run goes on from: a file for the state of each training, and a switch that says which files are current.
 
 A state is written beside the older one and synced; then the switch, one small file, is replaced; then what it no longer
 names is removed. So a run that is cut at any moment finds a whole checkpoint, whatever trains together or in turn.
@@ -15,7 +15,7 @@ from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.federation import State
-from d2dfl.storage import make_folder, read_json, write_whole
+from d2dfl.storage import make_folder, read_json, sync_folder, write_whole
 
 SWITCH, FOLDER = "checkpoint.json", "checkpoints"
 FORMAT = 1
@@ -60,6 +60,7 @@ class Checkpoints:
     def clear(self) -> None:
         """Remove the checkpoint: its run has written its results."""
         (self.folder / SWITCH).unlink(missing_ok=True)
+        sync_folder(self.folder)
         self._remove(set())
         self.current.clear()
         if (self.folder / FOLDER).is_dir() and not any((self.folder / FOLDER).iterdir()):

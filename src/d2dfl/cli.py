@@ -38,7 +38,7 @@ from d2dfl.cli_report import report_command
 from d2dfl.cli_reproduce import reproduce_command
 from d2dfl.compiled import not_kept
 from d2dfl.errors import UserError, described
-from d2dfl.methods import METHODS, method_named
+from d2dfl.methods import METHODS, Method, method_named
 from d2dfl.plugins import load_file, place_in_user_file
 from d2dfl.presets import preset
 from d2dfl.record import MOST_SEEDS
@@ -93,6 +93,9 @@ def prepare_plugins(
     """Who should receive datapoints from whom, before federated learning starts."""
     for path in plugin or []:
         load_file(path)
+        odd = [name for name, method in METHODS.items() if not isinstance(method, Method) or method.name != name]
+        if odd:
+            raise UserError(f"{path} registers {odd[0]!r:.80} as a method: give a Method of this name")
     line = not_kept()
     if line is not None:
         say(line)
@@ -194,13 +197,20 @@ def fields_command(preset_name: Preset = "best") -> None:
 
 def main() -> None:
     """Entry point. 0: done; 1: a reproduction misses cells; 2: bad input; 3: a fault of ours; 130: stopped."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed, as by >&-
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # open until the process ends
     speakable(sys.stdout)
     speakable(sys.stderr)
     try:
         # Without standalone mode, usage errors arrive here as exceptions and `--help` returns.
         code = app(standalone_mode=False)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         code = STOPPED
+    except BrokenPipeError:  # whoever read has seen enough, as in `d2dfl methods | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 0
     except BaseException as error:  # SystemExit among them: nothing of ours calls it below this line
         code = _answer(error)
     sys.exit(code if isinstance(code, int) else 0)

@@ -12,14 +12,16 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from d2dfl.cli_output import console, say
+from d2dfl.cli_output import announce, console, say
 from d2dfl.config import Config
 from d2dfl.errors import UserError
 from d2dfl.findings import counted, span
+from d2dfl.needs import Shape, discovery_seconds
 from d2dfl.storage import read_text
 
 if TYPE_CHECKING:
     from d2dfl.compare import Comparison
+    from d2dfl.record import Again
 
 data_app = typer.Typer(help="Datasets: what is there, what is missing, how to get it.", no_args_is_help=True)
 
@@ -45,16 +47,22 @@ def compare_and_print(
     """
     from d2dfl.compare import compare, plan_of
     from d2dfl.federation.schemes import scheme_named
-    from d2dfl.record import folder_to_resume, free_folder, run_folder
+    from d2dfl.record import folder_to_resume, new_run_folder, run_folder
     from d2dfl.report import write_all
 
     scheme_named(config.federation.scheme)
     plan = plan_of(config, methods, seeds)
-    where = out or (folder_to_resume(default, plan) if resume else free_folder(default))
-    with run_folder(where, plan, "resume" if resume else "refuse") as record:
+    given = out or (folder_to_resume(default, plan) if resume else None)
+    again: Again = "resume" if resume else "refuse"
+    with run_folder(given, plan, again) if given else new_run_folder(default, plan) as record:
+        where = record.path
         if record.finished:
+            record.finish()  # it may have been cut while it removed its checkpoint
             _show_finished(where)
             return
+        shape = Shape.planned(config)
+        predicted = sum(discovery_seconds(name, config, shape) for name in methods)
+        announce(f"the discovery of {counted(len(methods), 'method')}", len(seeds) * predicted)
         columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task("prepare", total=1.0)

@@ -1,14 +1,18 @@
 """The command that shows what was found: one web page, and figures for a paper."""
 
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from d2dfl.cli_output import say
 from d2dfl.errors import UserError
 from d2dfl.record import Plan, run_folder
-from d2dfl.storage import make_folder, read_bytes, write_whole
+from d2dfl.storage import check_output, make_folder, read_bytes, write_whole
+
+if TYPE_CHECKING:
+    from d2dfl.page_data import Entry
 
 PAGE = Path("report.html")
 
@@ -33,23 +37,24 @@ def report_command(
         raise UserError(f"{out} is a folder: name a file, such as {out / 'report.html'}")
     if out == PAGE and out.exists() and b'content="d2dfl' not in read_bytes(out)[:4000]:
         raise UserError(f"{out} is there and not a page of d2dfl: name another file with --out")
-    content = page(load_entries(runs), title)
-    make_folder(out.parent)
-    write_whole(out, content.encode())
-    say(f"page: {out}")
-    if figures:
-        _draw(runs, out.with_name(f"{out.stem}-figures"))
+    entries, folder = load_entries(runs), out.with_name(f"{out.stem}-figures")
+    if out.parent.is_dir():
+        check_output(out)
+    with run_folder(folder, Plan("figures"), "add") if figures else nullcontext():
+        content = page(entries, title)
+        make_folder(out.parent)
+        write_whole(out, content.encode())
+        say(f"page: {out}")
+        if figures:
+            _draw(entries, folder)
 
 
-def _draw(runs: list[Path], folder: Path) -> None:
+def _draw(entries: "list[Entry]", folder: Path) -> None:
     """Figures of every record, in a folder of its own each."""
     from d2dfl.figures import draw_figures
-    from d2dfl.page_data import load_entries
     from d2dfl.page_look import slugs
 
-    entries = load_entries(runs)
-    with run_folder(folder, Plan("figures"), "add"):
-        for entry, name in zip(entries, slugs(entry.findings.name for entry in entries), strict=True):
-            make_folder(folder / name)
-            draw_figures(entry.findings, folder / name)
+    for entry, name in zip(entries, slugs(entry.findings.name for entry in entries), strict=True):
+        make_folder(folder / name)
+        draw_figures(entry.findings, folder / name)
     say(f"figures: {folder}")

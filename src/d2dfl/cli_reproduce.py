@@ -1,6 +1,5 @@
 """`d2dfl reproduce`: the paper's figures and tables, with its numbers beside ours."""
 
-import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +17,9 @@ from rich.text import Text
 
 from d2dfl.cli_output import console, in_time, say
 from d2dfl.errors import UserError
-from d2dfl.findings import Findings, Verdict
+from d2dfl.findings import FILE, Findings, Verdict
 from d2dfl.grid import Progress as Share
-from d2dfl.record import MOST_SEEDS, numbered
+from d2dfl.record import MOST_SEEDS, folder_to_resume, numbered
 from d2dfl.storage import TakenError, write_whole
 
 if TYPE_CHECKING:
@@ -94,12 +93,11 @@ def reproduce_command(
 
 
 def _folders(scale: str, again: bool) -> Iterator[Path]:
-    """Default folders in the order of trying; `again`: the last one that is there."""
+    """Default folders in the order of trying; `again`: the last one that holds a reproduction of this scale."""
+    from d2dfl.reproduce.run import plan_of
+
     default = OUT.with_name(f"{OUT.name}-{scale}")
-    if again:
-        there = list(itertools.takewhile(Path.exists, numbered(default)))
-        return iter(there[-1:] or [default])
-    return numbered(default)
+    return iter([folder_to_resume(default, plan_of(scale)) or default]) if again else numbered(default)
 
 
 def _write(done: "Reproduced", folder: Path, figures: bool) -> None:
@@ -116,7 +114,7 @@ def _all(folder: Path) -> list[Findings]:
 
     order = {name: place for place, name in enumerate(experiment_names())}
     found = []
-    for path in folder.glob("*/findings.json"):
+    for path in folder.glob(f"*/{FILE}"):
         with suppress(UserError):
             found.append(Findings.load(path.parent))
     return sorted(found, key=lambda item: (order.get(item.name, len(order)), item.name))

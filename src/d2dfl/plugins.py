@@ -26,7 +26,7 @@ def load_file(path: Path) -> ModuleType:
     except UserError:
         raise
     except (Exception, SystemExit) as error:  # whatever a user's file does
-        raise UserError(f"{path} fails with {described(error)}") from error
+        raise UserError(f"{place_in_user_file(error) or path} fails with {described(error)}") from error
     return module
 
 

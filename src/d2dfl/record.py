@@ -9,8 +9,9 @@ import itertools
 import json
 import os
 import platform
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -81,10 +82,10 @@ class RunFolder:
         for name in ("cells", "failures"):
             with suppress(OSError):
                 (self.path / name).rmdir()
-        if {path.name for path in self.path.iterdir()} <= {MARK, CONFIG, LOCK, "log.csv"}:
-            for name in (CONFIG, "log.csv", LOCK, MARK):
-                (self.path / name).unlink(missing_ok=True)
-            with suppress(OSError):
+        with suppress(OSError):  # what cannot be removed must not hide why the run failed
+            if {path.name for path in self.path.iterdir()} <= {MARK, CONFIG, LOCK, "log.csv"}:
+                for name in (CONFIG, "log.csv", LOCK, MARK):
+                    (self.path / name).unlink(missing_ok=True)
                 for folder in made:
                     folder.rmdir()
 
@@ -101,7 +102,7 @@ def run_folder(path: Path, plan: Plan, again: Again = "refuse") -> Iterator[RunF
         folder, new = RunFolder(path, plan), is_free(path)
         if not new:
             _check(path, plan, again)
-            remove_parts(path)
+        remove_parts(path)
         try:
             if new:
                 folder.note()
@@ -137,14 +138,35 @@ def free_folder(default: Path) -> Path:
     return next(path for path in numbered(default) if is_free(path) and not (path / LOCK).exists())
 
 
-def folder_to_resume(default: Path, plan: Plan) -> Path:
-    """The last of the numbered folders that holds this run; where none does, the one that a new run would get."""
-    there = list(itertools.takewhile(lambda path: path.exists() or path.is_symlink(), numbered(default)))
-    for path in reversed(there):
+@contextmanager
+def new_run_folder(default: Path, plan: Plan) -> Iterator[RunFolder]:
+    """Work in the first of the numbered folders that nobody has, nor takes at the same moment."""
+    with ExitStack() as stack:
+        while True:
+            try:
+                folder = stack.enter_context(run_folder(free_folder(default), plan))
+                break
+            except TakenError:
+                continue
+        yield folder
+
+
+def folder_to_resume(default: Path, plan: Plan) -> Path | None:
+    """The last of the numbered folders that holds this run, or None; numbers may be missing."""
+    pattern = re.compile(rf"{re.escape(default.name)}(?:-([0-9]{{1,9}}))?")
+    there = [(match, path) for path in _entries(default.parent) if (match := pattern.fullmatch(path.name))]
+    for _, path in sorted(there, key=lambda item: -int(item[0][1] or 1)):
         with suppress(UserError):
             _check(path, plan, "resume")
             return path
-    return free_folder(default)
+    return None
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 def read_mark(path: Path) -> dict[str, Any]:
@@ -156,7 +178,7 @@ def read_mark(path: Path) -> dict[str, Any]:
     if not isinstance(mark, dict) or mark.get("made_by") != "d2dfl":
         raise UserError(f"{path} is not a run folder of d2dfl")
     if mark.get("format") != FORMAT:
-        raise UserError(f"{path} was written by another version of d2dfl")
+        raise UserError(f"{path} was written by another version of d2dfl: run it anew into another folder")
     if not isinstance(mark.get("plan"), dict) or not isinstance(mark.get("config"), str):
         raise UserError(f"{path / MARK} was changed by hand: it has no plan or no config")
     return mark
@@ -189,7 +211,11 @@ def _check(path: Path, plan: Plan, again: Again) -> None:
         raise TakenError(f"{path} holds a run of another kind: give another folder")
     same = mark["plan"] == plan.choices and mark["config"] == plan.config
     if again == "refuse":
-        way = "go on with --resume, or give another folder" if plan.kind == "comparison" and same else "give another"
+        way = (
+            "go on with --resume, or give another folder"
+            if plan.kind == "comparison" and same
+            else "give another folder"
+        )
         raise TakenError(f"{path} holds {'this' if same else 'another'} run already: {way}")
     if not same and again == "resume":
         raise TakenError(f"{path} holds another run: give the same settings as then, or another folder")

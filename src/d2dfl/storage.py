@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import stat
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -96,8 +97,7 @@ def read_json(path: Path, wanted: str = "a JSON file", limit: int = LARGEST_TEXT
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise UserError(f"the key {twice!r:.80} stands twice in one object: give it once")
     return found
 
@@ -142,10 +142,13 @@ def _target(path: Path) -> tuple[Path, os.stat_result | None]:
     """Where a file truly is, behind links, and what stands there."""
     try:
         target = path.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle; ValueError: a NUL
+        _cannot_write(path, error)
+    try:
         found = target.stat()
     except FileNotFoundError:
         return target, None
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle; ValueError: a NUL
+    except OSError as error:
         _cannot_write(path, error)
     _only_plain(path, found.st_mode, "name a file")
     if not found.st_mode & 0o222:
@@ -155,9 +158,10 @@ def _target(path: Path) -> tuple[Path, os.stat_result | None]:
 
 def _keep_rights(number: int, before: os.stat_result) -> None:
     """Mode and, where we may, owner of the file that was there."""
-    with suppress(OSError):
-        os.fchown(number, before.st_uid, before.st_gid)
-    os.fchmod(number, stat.S_IMODE(before.st_mode))
+    if hasattr(os, "fchown"):  # POSIX
+        with suppress(OSError):
+            os.fchown(number, before.st_uid, before.st_gid)
+        os.fchmod(number, stat.S_IMODE(before.st_mode))
 
 
 def sync_folder(folder: Path) -> None:
@@ -200,8 +204,13 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         if number is not None:
-            (folder / LOCK).unlink(missing_ok=True)
-            os.close(number)
+            try:
+                if os.path.samestat(os.fstat(number), os.stat(folder / LOCK)):  # and not a later one of somebody else
+                    (folder / LOCK).unlink()
+            except OSError:
+                pass  # the folder is gone
+            finally:
+                os.close(number)
 
 
 def _lock(folder: Path) -> int | None:

@@ -107,6 +107,8 @@ def verify(file: File, path: Path) -> None:
         size = os.fstat(content.fileno()).st_size
         if file.size and size != file.size:
             raise UserError(f"{path} has {size:,} bytes and not the published {file.size:,}{_WAYS_OUT}")
+        if not file.digest:
+            return
         try:
             digest = _digest(file, iter(lambda: content.read(CHUNK), b""))
         except OSError as error:
@@ -247,7 +249,10 @@ def _copied(chunks: Iterable[bytes], target: IO[bytes], what: str, total: int, p
         done += len(chunk)
         if done > LARGEST:
             raise UserError(f"{what} has brought more than {LARGEST:,} bytes: no dataset has so many in a file")
-        target.write(chunk)
+        try:
+            target.write(chunk)
+        except OSError as error:  # a full disk, which is not the source's fault
+            raise UserError(f"cannot write while {what}: {error.strerror}") from None
         progress(what, done, total)
         yield chunk
 

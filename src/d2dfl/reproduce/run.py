@@ -30,7 +30,7 @@ from d2dfl.reproduce.experiment import GCN, SCALES, Cell, Experiment
 from d2dfl.reproduce.gpu import run_on_gpu
 from d2dfl.reproduce.results import Results
 from d2dfl.reproduce.verdicts import Expected, expected, verdicts
-from d2dfl.storage import TakenError
+from d2dfl.storage import TakenError, make_folder
 
 WORK = "d2dfl.reproduce.work:run_task"
 ON_GPU = 2  # workers, where an experiment trains in a way of its own
@@ -111,7 +111,8 @@ def _reproduced(
             findings.append(_shown(experiments[name], name, request, own, {cell: kept[cell].values for cell in kept}))
         except (UserError, ValueError, KeyError, IndexError, StopIteration, TypeError) as error:
             failures.append(Failure(name, f"too few cells to show it ({type(error).__name__}: {error})"))
-            (request.out / experiments[name].name / FILE).unlink(missing_ok=True)  # of another run
+            if not request.show:  # what it showed before is no longer so
+                (request.out / experiments[name].name / FILE).unlink(missing_ok=True)
     if not request.show:
         _book(folder, seconds)
     notices = ("the GCN baseline is left out: pip install 'd2dfl[gcn]'",) if lacking else ()
@@ -285,7 +286,7 @@ def _shown(
         shown = experiment.show(results)
     claims = claims_of(name)
     folder = request.out / experiment.name
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     if experiment.drawn is not None:
         experiment.drawn(results, folder)
     found = Findings(
