@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from d2dfl.errors import UserError
+from d2dfl.record import Plan, run_folder
 from d2dfl.storage import (
     LOCK,
     TakenError,
@@ -109,6 +110,35 @@ def test_outputs_are_checked_before_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(UserError, match="there is a file of this name"):
         make_folder(tmp_path / "file")
+
+
+def test_a_folder_that_can_be_made_half_is_not_made_at_all(tmp_path: Path) -> None:
+    for name in ("n" * 300, f"deep/{'n' * 300}/x"):
+        with (
+            pytest.raises(UserError, match="cannot make the folder"),
+            run_folder(tmp_path / "new" / name, Plan("graph")),
+        ):
+            pytest.fail("it was made")
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_files_of_others_stay_theirs(tmp_path: Path) -> None:
+    """What another user may not write is refused, also where its folder would let it be replaced."""
+    os.chmod(tmp_path, 0o1777)
+    (tmp_path / "file").write_text("theirs")
+    (tmp_path / "file").chmod(0o666)
+    code = (
+        "import os, sys, pathlib\n"
+        "from d2dfl.storage import check_output\n"
+        "from d2dfl.errors import UserError\n"
+        "os.geteuid = lambda: 4242424\n"
+        "try: check_output(pathlib.Path(sys.argv[1]))\n"
+        "except UserError as error: print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "file")], capture_output=True, text=True, check=True
+    )
+    assert "somebody else's" in done.stdout
 
 
 def test_texts_and_json_are_bounded_and_said_to_be_wrong_in_one_sentence(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,8 @@ class Cells:
         """
         found = {}
         for key, payload in payloads.items():
-            self._failure(key).unlink(missing_ok=True)
+            with suppress(OSError):
+                self._failure(key).unlink(missing_ok=True)
             stored = read_cell(self._cell(key)) if resume else None
             if stored and stored["key"] == key and json.dumps(stored["payload"], sort_keys=True) == payload:
                 found[key] = stored["result"]

@@ -119,6 +119,8 @@ def discovery_bytes(method: str, config: Config, shape: Shape) -> float:
             logged = config.qlearning.steps if config.qlearning.steps > config.qlearning.buffer else 0
             ring = min(config.qlearning.buffer, config.qlearning.steps)
             needed += 28.0 * links + devices * (12.0 * logged + 8.0 * ring)
+    if method in ("marginal", "optimum") and not shape.components:
+        needed += 48.0 * float(whole.partitions) ** 2  # which labels meet: tables of all pairs of them
     if method == "bandit":
         needed += 40.0 * links
     if method in ("greedy", "optimum"):

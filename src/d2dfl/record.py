@@ -77,17 +77,15 @@ class RunFolder:
         """Write the mark anew, with more in it."""
         write_whole(self.path / MARK, json.dumps({**self.plan.mark(), **more}, indent=1).encode())
 
-    def _discard(self, made: list[Path]) -> None:
-        """Remove a folder in which nothing was measured yet; only what we wrote, and folders that are empty then."""
+    def _discard(self) -> None:
+        """Empty a folder in which nothing was measured yet; only of what we wrote, the mark last."""
         for name in ("cells", "failures"):
             with suppress(OSError):
                 (self.path / name).rmdir()
         with suppress(OSError):  # what cannot be removed must not hide why the run failed
             if {path.name for path in self.path.iterdir()} <= {MARK, CONFIG, LOCK, "log.csv"}:
-                for name in (CONFIG, "log.csv", LOCK, MARK):
+                for name in (CONFIG, "log.csv", MARK):
                     (self.path / name).unlink(missing_ok=True)
-                for folder in made:
-                    folder.rmdir()
 
 
 @contextmanager
@@ -96,8 +94,21 @@ def run_folder(path: Path, plan: Plan, again: Again = "refuse") -> Iterator[RunF
 
     A run that fails before anything was measured leaves nothing behind.
     """
-    made = [folder for folder in (path, *path.parents) if not folder.exists()]
-    make_folder(path)
+    made = [folder for folder in (path, *path.parents) if not os.path.exists(folder)]  # also of a name too long
+    try:
+        make_folder(path)
+        with _opened(path, plan, again) as folder:
+            yield folder
+    except Exception:
+        for folder_made in made:
+            with suppress(OSError):  # it was never made, or is not empty
+                folder_made.rmdir()
+        raise
+
+
+@contextmanager
+def _opened(path: Path, plan: Plan, again: Again) -> Iterator[RunFolder]:
+    """The same for a folder that is there."""
     with locked(path):
         folder, new = RunFolder(path, plan), is_free(path)
         if not new:
@@ -111,7 +122,7 @@ def run_folder(path: Path, plan: Plan, again: Again = "refuse") -> Iterator[RunF
             yield folder
         except Exception:
             if new:
-                folder._discard(made)
+                folder._discard()
             raise
 
 

@@ -126,11 +126,11 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
                 _keep_rights(file.fileno(), before)
             os.fsync(file.fileno())
         part.replace(target)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        _cannot_write(path, error)
-    except BaseException:
-        part.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):  # a disk that may no longer be written must not hide why
+            part.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            _cannot_write(path, error)
         raise
     sync_folder(target.parent)
 
@@ -151,8 +151,12 @@ def _target(path: Path) -> tuple[Path, os.stat_result | None]:
     except OSError as error:
         _cannot_write(path, error)
     _only_plain(path, found.st_mode, "name a file")
-    if not found.st_mode & 0o222:
+    if not found.st_mode & 0o222 or not os.access(target, os.W_OK):
         raise UserError(f"cannot write {str(path)!r}: the file is read-only")
+    folder = target.parent.stat()
+    ours = getattr(os, "geteuid", lambda: 0)()
+    if folder.st_mode & stat.S_ISVTX and ours not in (0, found.st_uid, folder.st_uid):
+        raise UserError(f"cannot write {str(path)!r}: the file is somebody else's, in a folder that keeps it so")
     return target, found
 
 
@@ -178,7 +182,8 @@ def check_output(path: Path) -> None:
     """Refuse, before minutes of work, a path that could not be written after them."""
     target, _ = _target(path)
     if not target.parent.is_dir():
-        raise UserError(f"cannot write {str(path)!r}: there is no folder {str(path.parent)!r}")
+        where = target.parent if path.is_symlink() else path.parent
+        raise UserError(f"cannot write {str(path)!r}: there is no folder {str(where)!r}")
     trial = target.with_name(f".d2dfl-{secrets.token_hex(8)}.part")
     try:
         os.close(os.open(trial, _NEW, 0o600))

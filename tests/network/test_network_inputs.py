@@ -295,3 +295,17 @@ def test_odd_networks_are_discovered(method: str, tmp_path: Path) -> None:
         if seed % 10 == 0:
             save_network(network, tmp_path / "net.npz")
             assert load_network(tmp_path / "net.npz").devices == network.devices
+
+
+def test_a_header_of_nothing_but_digits_is_refused_at_once(tmp_path: Path) -> None:
+    text = b"{'shape': (" + b"1" * 3000 + b"x"
+    (tmp_path / "evil.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+    with pytest.raises(UserError, match="numpy.save"):
+        read_npy(tmp_path / "evil.npy")
+
+
+def test_a_truth_value_is_0_or_1(tmp_path: Path) -> None:
+    np.save(tmp_path / "trust.npy", np.array([True, False, True]))
+    content = (tmp_path / "trust.npy").read_bytes()
+    (tmp_path / "trust.npy").write_bytes(content[:-3] + b"\x02\x00\xff")
+    assert read_npy(tmp_path / "trust.npy").view(np.uint8).tolist() == [1, 0, 1]

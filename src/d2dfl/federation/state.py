@@ -1,7 +1,7 @@
 """What a training is at the end of a round: saved and restored bit for bit."""
 
-import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from d2dfl.errors import UserError
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import OPTIMISERS, Memory
+from d2dfl.federation.schemes import present, scheme_named
 from d2dfl.sealed import read_sealed, write_sealed
 
 VERSION = 4
@@ -116,7 +117,7 @@ class State:
             raise UserError(f"{path} was written by another version of d2dfl: train anew")
         try:
             return _loaded(values, arrays, devices)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, ArithmeticError):
             raise UserError(f"{path} is not a saved state: its parts do not fit together") from None
 
     def check(self, settings: FederationConfig, seed: int, data: Federated, parameters: int) -> None:
@@ -140,6 +141,19 @@ class State:
         )
         if widths != kept or len(self.params) != data.devices:
             raise UserError("the saved state does not fit these devices and their optimiser: train anew")
+        self._check_progress(settings, data)
+
+    def _check_progress(self, settings: FederationConfig, data: Federated) -> None:
+        """Rounds, minibatches and evaluations must be those that this many rounds have."""
+        loss, steps = data.objective(settings), scheme_named(settings.scheme).round_steps(settings)
+        done = np.zeros(data.devices, dtype=np.int64)
+        if self.round <= settings.rounds:
+            for number in range(self.round):
+                done += steps * (present(settings, self.seed, number, data.devices) & (data.sizes > 0))
+        due = set(range(settings.evaluate_every, self.round + 1, settings.evaluate_every))
+        named = (loss.score_name, loss.higher_is_better) == (self.curves.score_name, self.curves.higher_is_better)
+        if not named or self.round > settings.rounds or not due <= set(self.curves.rounds) or (self.done != done).any():
+            raise UserError("the saved state does not fit the rounds that it is said to have: train anew")
 
 
 def identity(settings: FederationConfig, data: Federated) -> dict[str, Any]:
@@ -158,7 +172,7 @@ def _compact(rows: Tensor) -> NDArray[np.float32]:
 def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: int | None) -> State:
     """A state from what a file holds; ValueError where it does not fit together."""
     done, params = arrays.pop("done"), arrays.pop("params")
-    number, curves = values["round"], _curves(values["curves"])
+    number, curves = values["round"], _curves(values["curves"], len(done))
     memory = {name.removeprefix("memory."): rows for name, rows in arrays.items()}
     whole = done.dtype == np.int64 and done.ndim == 1 and (devices is None or len(done) == devices)
     if not whole or type(number) is not int or number < 0 or type(values["seed"]) is not int:
@@ -179,21 +193,31 @@ def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: in
     )
 
 
-def _curves(values: dict[str, Any]) -> Curves:
-    """Curves whose lists are as long as each other, and hold numbers."""
+def _curves(values: dict[str, Any], devices: int) -> Curves:
+    """Curves that a training of so many devices can have; ValueError for any other."""
     curves = Curves(**values)
-    curves.links = [[(int(a), int(b), int(models)) for a, b, models in links] for links in curves.links]
-    each: list[list[Any]] = [curves.minibatches, curves.scores, curves.spreads, curves.losses, curves.device_scores]
-    if any(len(one) != len(curves.rounds) for one in each):
-        raise ValueError("evaluations")
-    if {len(curves.uploads), len(curves.downloads), len(curves.links)} != {len(curves.training_losses)}:
-        raise ValueError("rounds")
-    for name in ("rounds", "minibatches", "scores", "spreads", "losses", "training_losses"):
-        if not all(isinstance(value, int | float) for value in getattr(curves, name)):
-            raise ValueError(name)
-    if not all(math.isfinite(value) for value in curves.scores + curves.losses):
-        raise ValueError("scores")
+    evaluated: list[list[Any]] = [curves.minibatches, curves.scores, curves.spreads, curves.losses]
+    passed: list[list[Any]] = [curves.uploads, curves.downloads, curves.links]
+    same = all(len(one) == len(curves.rounds) for one in [*evaluated, curves.device_scores])
+    same = same and all(len(one) == len(curves.training_losses) for one in passed)
+    named = type(curves.score_name) is str and type(curves.higher_is_better) is bool
+    rising = _counts(curves.rounds, len(curves.training_losses)) and curves.rounds == sorted(set(curves.rounds))
+    finite = all(_numbers(one) for one in [*evaluated, *curves.device_scores])
+    trained = all(type(value) is float for value in curves.training_losses)  # not a number where nobody trained
+    sent = all(len(one) == devices and _counts(one) for one in [*curves.uploads, *curves.downloads])
+    curves.links = [[(sender, receiver, models) for sender, receiver, models in links] for links in curves.links]
+    linked = all(_counts(link[:2], devices - 1) and _counts(link[2:]) for links in curves.links for link in links)
+    if not (same and named and rising and finite and trained and sent and linked):
+        raise ValueError("curves")
     return curves
+
+
+def _counts(values: Sequence[Any], highest: int = 1 << 40) -> bool:
+    return all(type(value) is int and 0 <= value <= highest for value in values)
+
+
+def _numbers(values: Sequence[Any]) -> bool:
+    return all(type(value) in (int, float) and abs(value) < 1e300 for value in values)
 
 
 def _full(rows: NDArray[np.float32], devices: int) -> Tensor:

@@ -31,7 +31,7 @@ DAMAGE = (OSError, ValueError, EOFError, RuntimeError, OverflowError, struct.err
 ITEM = re.compile(
     r"\s*'(?:(descr)'\s*:\s*'([<>|=]?[a-zA-Z]\d{0,3}[^']{0,40})'"
     r"|(fortran_order)'\s*:\s*(True|False)"
-    r"|(shape)'\s*:\s*(\((?:\s*\d{1,15}L?\s*,?)*\s*\)))\s*(?:,|(?=\}))"
+    r"|(shape)'\s*:\s*(\([\dL,\s]{0,400}\)))\s*(?:,|(?=\}))"
 )
 
 
@@ -118,7 +118,8 @@ def _array(file: IO[bytes], size: int, label: str) -> NDArray[Any]:
         at += len(chunk)
     if file.read(1):  # also has the archive check the sum of an empty array
         raise ValueError("it goes on after its end")
-    return content.view(header.dtype).reshape(header.shape, order="F" if header.fortran else "C")
+    values = content != 0 if header.dtype == np.bool_ else content.view(header.dtype)  # a byte of 2 is no truth value
+    return values.reshape(header.shape, order="F" if header.fortran else "C")
 
 
 def _header(file: IO[bytes], label: str) -> tuple[Header, int]:
@@ -148,7 +149,12 @@ def _understood(text: str, label: str) -> Header:
         at = match.end()
     if len(found) < 3 or inside[at:].strip() != "}":
         raise UserError(f"{label} does not hold one array of plain numbers: write it with numpy.save")
-    shape = tuple(int(number) for number in re.findall(r"\d+", found["shape"]))
+    sides = [side.strip().removesuffix("L") for side in found["shape"][1:-1].rstrip().removesuffix(",").split(",")]
+    if sides == [""]:
+        sides = []
+    if not all(re.fullmatch(r"[0-9]{1,15}", side) for side in sides):
+        raise UserError(f"{label} has no shape of whole numbers: write it with numpy.save")
+    shape = tuple(map(int, sides))
     if len(shape) > MOST_AXES:
         raise UserError(f"{label} has {len(shape)} axes: an array here has at most {MOST_AXES}")
     if not re.fullmatch(r"[<>|=]?(b1|[iu][1248]|f[248])", found["descr"]):

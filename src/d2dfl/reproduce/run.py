@@ -109,7 +109,7 @@ def _reproduced(
         seconds[name] = sum(item.seconds for item in kept.values())
         try:
             findings.append(_shown(experiments[name], name, request, own, {cell: kept[cell].values for cell in kept}))
-        except (UserError, ValueError, KeyError, IndexError, StopIteration, TypeError) as error:
+        except (UserError, ValueError, LookupError, StopIteration, TypeError, AttributeError, ArithmeticError) as error:
             failures.append(Failure(name, f"too few cells to show it ({type(error).__name__}: {error})"))
             if not request.show:  # what it showed before is no longer so
                 (request.out / experiments[name].name / FILE).unlink(missing_ok=True)
@@ -137,7 +137,7 @@ def stored(folder: Path) -> dict[str, Stored]:
                 keys, result = _keys(cell["payload"]), cell["result"]
                 for key, values in zip(keys, result["values"], strict=True):
                     found[key] = Stored(values, result["seconds"] / len(keys))
-        except (ValueError, KeyError, TypeError, ZeroDivisionError):
+        except (ValueError, KeyError, TypeError, ArithmeticError):
             continue
     return found
 
@@ -180,8 +180,7 @@ def _measure(
         request.out,
         engine=request.engine,
         workers=request.workers or (ON_GPU if on_gpu else None),
-        resume=request.resume,
-        on_progress=on_progress,
+        on_progress=on_progress,  # no resume: what has a result that can be used is not among the tasks
     )
     return rest if first is None else replace(rest, failures=(*first.failures, *rest.failures))
 
