@@ -11,7 +11,7 @@ EXTRAS ?=
 WITH := gcn,env,dev$(if $(EXTRAS),$(COMMA)$(EXTRAS))
 READY := $(VENV)/.ready-$(subst =,_,$(TORCH))$(if $(EXTRAS),-$(subst $(COMMA),-,$(EXTRAS)))
 
-.PHONY: run test check lint types tests reproduce bench clean
+.PHONY: run test check lint types tests reproduce attack bench clean
 
 run: $(READY)
 	$(BIN)/d2dfl compare --set data.allocation=labels:1 --set data.samples=40
@@ -35,6 +35,10 @@ reproduce: $(READY)
 	@rm -rf build/reproduce-tiny && mkdir -p build
 	$(BIN)/d2dfl reproduce all --scale tiny --out build/reproduce-tiny > build/reproduce.log 2>&1 || { tail -40 build/reproduce.log; exit 1; }
 	$(BIN)/d2dfl report build/reproduce-tiny --out build/report.html
+
+# Tries to lose a user's files and results, for an hour: docs/reliability.md.
+attack: $(READY)
+	$(BIN)/python benchmarks/attack/run.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/quality.py
