@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from d2dfl import cli
+from d2dfl.cli_output import Watch
 
 SMALL = ["--devices", "6", "--partitions", "5", "--set", "optimum.starts=1", "--set", "optimum.sweeps=20"]
 
@@ -180,3 +181,11 @@ def test_as_a_program() -> None:
     )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_a_long_training_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    now = iter([0.0, 1.0, 5.0, 20.0, 40.0])
+    watch = Watch("the training", clock=lambda: next(now))
+    for share in (0.1, 0.1, 0.2, 0.3):
+        watch(share)
+    assert capsys.readouterr().err == "the rest of the training takes about 3 min\n"

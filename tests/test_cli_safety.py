@@ -117,6 +117,12 @@ def test_the_default_page_does_not_take_the_place_of_a_page_of_ones_own(
     assert call(monkeypatch, "report", "run") == 2
     assert "not a page of d2dfl" in capsys.readouterr().err
     assert (tmp_path / "report.html").read_text() == "<p>mine"
+    for name in ("thesis.tex", "run/run.json", "mine.html"):
+        if not (tmp_path / name).exists():
+            (tmp_path / name).write_text("mine")
+        kept = (tmp_path / name).read_bytes()
+        assert call(monkeypatch, "report", "run", "--out", name) == 2
+        assert (tmp_path / name).read_bytes() == kept
     (tmp_path / "page-figures").mkdir()
     (tmp_path / "page-figures" / "mine").touch()
     assert call(monkeypatch, "report", "run", "--out", "page.html", "--figures") == 2
@@ -219,9 +225,29 @@ def test_a_stop_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     assert capsys.readouterr().err.strip() == ""
 
 
-@pytest.mark.parametrize("tail", ["| head -1 > /dev/null", ">&-", ">&- 2>&-"])
+def test_an_output_does_not_take_the_place_of_an_input(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "network", "--devices", "4", "--save", "mine.json") == 0
+    (tmp_path / "c.toml").write_text("[network]\n")
+    os.link("mine.json", "other.json")
+    before = snapshot(tmp_path)
+    for arguments in (
+        ["--network", "mine.json", "--json", "mine.json"],
+        ["--network", "mine.json", "--json", "other.json"],
+        ["--config", "c.toml", "--json", "c.toml"],
+    ):
+        assert call(monkeypatch, "discover", "--no-reference", *arguments) == 2
+        assert "take the place of the input" in capsys.readouterr().err
+    assert call(monkeypatch, *DISCOVER, "--out", "") == 2
+    assert call(monkeypatch, "run", "--from", "x", "--rounds", "1") == 2
+    assert "give no others beside it" in capsys.readouterr().err
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("tail", ["methods | head -1 > /dev/null", "--help | true", "methods >&-", "methods >&- 2>&-"])
 def test_whoever_reads_may_stop_reading(tail: str) -> None:
-    command = f"{sys.executable} -m d2dfl.cli methods {tail}; exit ${{PIPESTATUS[0]}}"
+    command = f"{sys.executable} -m d2dfl {tail}; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -58,6 +58,11 @@ def test_bad_settings_say_what_would_be_right(text: str, says: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_whole_number_is_a_number() -> None:
+    weight = Config().with_toml("[reward]\nreliability_weight = 1\n").reward.reliability_weight
+    assert (weight, type(weight)) == (1.0, float)
+
+
 def test_every_number_has_bounds_and_its_default_is_within_them() -> None:
     config = Config()
     for section in dataclasses.fields(config):

@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -93,6 +94,8 @@ def prepare_plugins(
     """Who should receive datapoints from whom, before federated learning starts."""
     for path in plugin or []:
         load_file(path)
+        if sys.stdout.closed:
+            raise UserError(f"{path} closes standard output: leave it open")
         odd = [name for name, method in METHODS.items() if not isinstance(method, Method) or method.name != name]
         if odd:
             raise UserError(f"{path} registers {odd[0]!r:.80} as a method: give a Method of this name")
@@ -129,6 +132,9 @@ def run_command(
 ) -> None:
     """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
     if again is not None:
+        given = (method, dataset, scheme, rounds, devices, trust, edges, settings, config_file)
+        if any(option is not None for option in given) or (paradigm, seed, preset_name) != ("supervised", 0, "best"):
+            raise UserError("--from takes settings, methods and seeds from the folder: give no others beside it")
         rerun_and_print(again, out, RUNS / "run", resume, log or [])
         return
     config = config_of(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
@@ -208,11 +214,14 @@ def main() -> None:
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = STOPPED
-    except BrokenPipeError:  # whoever read has seen enough, as in `d2dfl methods | head -1`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = 0
     except BaseException as error:  # SystemExit among them: nothing of ours calls it below this line
-        code = _answer(error)
+        if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), 1
+            )  # whoever read has seen enough, as in `d2dfl methods | head -1`
+            code = 0
+        else:
+            code = _answer(error)
     sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -247,7 +256,9 @@ def _fail(sentence: str) -> int:
     text = plain(" ".join(sentence.split()))
     if len(text) > LONGEST:  # somebody's value of 5,000 digits
         text = f"{text[: LONGEST - 200]} … {text[-200:]}"
-    sys.stderr.write(f"d2dfl: {text}\n")
+    with suppress(OSError):  # standard error may be full, too
+        sys.stderr.write(f"d2dfl: {text}\n")
+        sys.stderr.flush()
     return BAD_INPUT
 
 

@@ -91,7 +91,7 @@ def discover_command(
     config = config_of(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network, paradigm)
     chosen = method_named(method or config.discovery.method)
     check_picture(picture)
-    check_outputs(json_file, picture, graphml)
+    check_outputs(json_file, picture, graphml, inputs=inputs_of(config, network, config_file))
     plan = Plan("graph", config.to_toml(), {"method": chosen.name, "seed": seed})
     with run_folder(out, plan) if out else nullcontext():
         result, best = _discovered(config, chosen.name, seed, network, dataset, reference)
@@ -152,7 +152,7 @@ def compare_graphs_command(
     config = config_of(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network)
     names = list(METHODS) if methods == "all" else methods_listed(methods)
     check_picture(picture)
-    check_outputs(json_file, picture)
+    check_outputs(json_file, picture, inputs=inputs_of(config, network, config_file))
     plan = Plan("graphs", config.to_toml(), {"methods": names, "seed": seed})
     with run_folder(out, plan) if out else nullcontext():
         results, best = _compared(config, names, seed, network, skip=methods == "all")
@@ -203,10 +203,15 @@ def network_command(
     """Generate a network and save it, as a start for one's own."""
     config = config_of(preset_name, config_file, settings, devices, partitions, labels, trust, None, None)
     check_network_name(save)
-    check_outputs(save)
+    check_outputs(save, inputs=inputs_of(config, None, config_file))
     net = Network.generate(config, seed)
     save_network(net, save)
     say(f"{save}: {net.devices} devices, {net.partitions} partitions, {len(net.budget)} reliable clusters")
+
+
+def inputs_of(config: Config, *files: Path | None) -> list[Path | str | None]:
+    """Files that a command reads."""
+    return [*files, config.channel.file, config.network.trust]
 
 
 def _network(file: Path | None, config: Config, seed: int) -> Network:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from d2dfl.cli_output import announce, console, say
+from d2dfl.cli_output import Watch, announce, console, say
 from d2dfl.config import Config
 from d2dfl.errors import UserError
 from d2dfl.findings import counted, span
@@ -66,15 +66,15 @@ def compare_and_print(
         columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task("prepare", total=1.0)
+            watch = Watch("the training")
+
+            def tell(what: str, share: float) -> None:
+                progress.update(task, description=what, completed=share)
+                if what == "train":
+                    watch(share)
+
             try:
-                result = compare(
-                    config,
-                    methods,
-                    seeds,
-                    record,
-                    lambda what, share: progress.update(task, description=what, completed=share),
-                    logs,
-                )
+                result = compare(config, methods, seeds, record, tell, logs)
             except KeyboardInterrupt:
                 if record.checkpoints.there:
                     say(f"stopped; to go on: the same command with --resume --out {where}")

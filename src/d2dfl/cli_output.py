@@ -1,6 +1,9 @@
 """What the command line prints and writes about discoveries."""
 
 import json
+import os
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +35,25 @@ LONG_S = 60.0  # from which a prediction is worth a line
 def announce(what: str, seconds: float) -> None:
     """Say beforehand that something takes long."""
     if seconds >= LONG_S:
-        say(f"{what} takes about {in_time(seconds)} on one core")
+        say(f"{what} takes about {in_time(seconds)}")
+
+
+class Watch:
+    """Tells once, after some seconds of a long task, how long the rest will take."""
+
+    def __init__(self, what: str, after_s: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.what, self.after_s, self.clock = what, after_s, clock
+        self.first: tuple[float, float] | None = None  # when it began to move, and from where
+        self.told = False
+
+    def __call__(self, share: float) -> None:
+        if self.first is None:
+            self.first = (self.clock(), share)
+        began, start = self.first
+        spent = self.clock() - began
+        if not self.told and spent >= self.after_s and share > start:
+            self.told = True
+            announce(f"the rest of {self.what}", spent * (1.0 - share) / (share - start))
 
 
 def in_time(seconds: float) -> str:
@@ -81,13 +102,19 @@ def as_json(item: Discovery, best: float | None) -> str:
     return json.dumps(as_dict(item, best), allow_nan=False)
 
 
-def check_outputs(*paths: Path | str | None) -> None:
-    """Refuse before minutes of work, not after, what could not be written then. None and "-" name no file."""
+def check_outputs(*paths: Path | str | None, inputs: Sequence[Path | str | None] = ()) -> None:
+    """Refuse before minutes of work, not after, what could not be written then, and what would replace an input.
+
+    None and "-" name no file.
+    """
     files = [Path(path) for path in paths if path not in (None, "-")]
     if any(path == "" for path in paths):
         raise UserError("an output has an empty name: name a file")
     for path in files:
         check_output(path)
+    for given in inputs:
+        if given and any(os.path.exists(path) and os.path.exists(given) and path.samefile(given) for path in files):
+            raise UserError(f"an output would take the place of the input {str(given)!r}: name another file")
     twice = [path for place, path in enumerate(files) if path.resolve() in [one.resolve() for one in files[:place]]]
     if twice:
         raise UserError(f"two outputs would go to {str(twice[0])!r}: name two files")

@@ -35,7 +35,9 @@ def report_command(
 
     if out.is_dir():
         raise UserError(f"{out} is a folder: name a file, such as {out / 'report.html'}")
-    if out == PAGE and out.exists() and b'content="d2dfl' not in read_bytes(out)[:4000]:
+    if out.suffix not in (".html", ".htm"):
+        raise UserError(f"cannot write a page to {str(out)!r}: name a file that ends in .html")
+    if out.exists() and b'content="d2dfl' not in read_bytes(out)[:4000]:
         raise UserError(f"{out} is there and not a page of d2dfl: name another file with --out")
     entries, folder = load_entries(runs), out.with_name(f"{out.stem}-figures")
     if out.parent.is_dir():

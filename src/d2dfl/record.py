@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from d2dfl.config import Config
 from d2dfl.errors import UserError
-from d2dfl.storage import LOCK, PART, TakenError, locked, make_folder, read_json, remove_parts, write_whole
+from d2dfl.storage import LOCK, PART, TakenError, locked, make_folder, read_json, read_text, remove_parts, write_whole
 
 if TYPE_CHECKING:
     from d2dfl.checkpoints import Checkpoints
@@ -79,7 +79,7 @@ class RunFolder:
 
     def _discard(self) -> None:
         """Empty a folder in which nothing was measured yet; only of what we wrote, the mark last."""
-        for name in ("cells", "failures"):
+        for name in ("cells", "failures", "checkpoints"):
             with suppress(OSError):
                 (self.path / name).rmdir()
         with suppress(OSError):  # what cannot be removed must not hide why the run failed
@@ -94,6 +94,8 @@ def run_folder(path: Path, plan: Plan, again: Again = "refuse") -> Iterator[RunF
 
     A run that fails before anything was measured leaves nothing behind.
     """
+    if path == Path():
+        raise UserError("the run folder has an empty name, or is the current folder: name a folder")
     made = [folder for folder in (path, *path.parents) if not os.path.exists(folder)]  # also of a name too long
     try:
         make_folder(path)
@@ -117,13 +119,20 @@ def _opened(path: Path, plan: Plan, again: Again) -> Iterator[RunFolder]:
         try:
             if new:
                 folder.note()
-            if plan.config and not (path / CONFIG).exists():
+            if plan.config and _text(path / CONFIG) != plan.config:  # it is for readers: run.json is what counts
                 write_whole(path / CONFIG, plan.config.encode())
             yield folder
         except Exception:
             if new:
                 folder._discard()
             raise
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return read_text(path)
+    except UserError:
+        return None
 
 
 def is_free(path: Path) -> bool:
@@ -217,7 +226,8 @@ def _check(path: Path, plan: Plan, again: Again) -> None:
     try:
         mark = read_mark(path)
     except UserError as error:
-        raise TakenError(f"{error}, and not empty: give another folder, nothing was changed") from None
+        way = "" if ":" in str(error).removeprefix(str(path)) else ", and not empty: give another folder"
+        raise TakenError(f"{error}{way}; nothing was changed") from None
     if mark.get("kind") != plan.kind:
         raise TakenError(f"{path} holds a run of another kind: give another folder")
     same = mark["plan"] == plan.choices and mark["config"] == plan.config

@@ -40,6 +40,10 @@ class Section:
                 _hint(type(self), field.name),
                 field.metadata,
             )
+            if (
+                _hint(type(self), field.name) is float
+            ):  # 1 and 1.0 are two types to compiled code, which is made for one
+                object.__setattr__(self, field.name, float(getattr(self, field.name)))
 
     @classmethod
     def _label(cls, name: str) -> str:
