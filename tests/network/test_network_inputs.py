@@ -309,3 +309,10 @@ def test_a_truth_value_is_0_or_1(tmp_path: Path) -> None:
     content = (tmp_path / "trust.npy").read_bytes()
     (tmp_path / "trust.npy").write_bytes(content[:-3] + b"\x02\x00\xff")
     assert read_npy(tmp_path / "trust.npy").view(np.uint8).tolist() == [1, 0, 1]
+
+
+def test_an_archive_of_too_many_members_is_refused_before_they_are_listed(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "many.npz", "w") as archive:
+        for number in range(2000):
+            archive.writestr(f"{number}.npy", b"")
+    assert "too many members" in refused(load_network, tmp_path / "many.npz")

@@ -26,6 +26,7 @@ LONGEST_HEADER = 4096
 MOST_AXES = 8
 CHUNK = 1 << 20
 DEFLATE_RATIO = 1032  # no deflated byte stands for more
+END_RECORD, DIRECTORY = 22, 1 << 16  # bytes of an archive's end record; at most of its directory
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 DAMAGE = (OSError, ValueError, EOFError, RuntimeError, OverflowError, struct.error, zipfile.BadZipFile, zlib.error)
 ITEM = re.compile(
@@ -64,6 +65,7 @@ def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
     """The arrays in an .npz archive, by name; only those `names` may be there."""
     with open_plain(path, "an .npz archive of arrays") as file:
         try:
+            _check_directory(file, path)
             with zipfile.ZipFile(file) as archive:
                 members = _members(path, archive.infolist(), names)
                 return {name: _member(archive, info, f"{path}: {name}") for name, info in members.items()}
@@ -71,6 +73,17 @@ def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
             raise
         except DAMAGE as error:
             raise UserError(f"{path} is not a whole .npz archive of arrays: {_said(error)}") from None
+
+
+def _check_directory(file: IO[bytes], path: Path) -> None:
+    """Refuse a directory that is too long for a dozen arrays, before it is read: its end record tells its length."""
+    length = file.seek(0, 2)
+    file.seek(max(0, length - END_RECORD - (1 << 16)))  # a comment may follow
+    tail = file.read()
+    file.seek(0)
+    at = tail.rfind(b"PK\x05\x06")
+    if at >= 0 and int.from_bytes(tail[at + 12 : at + 16], "little") > DIRECTORY:
+        raise UserError(f"{path} has a directory of too many members: a network has a dozen arrays")
 
 
 def _members(path: Path, infos: list[zipfile.ZipInfo], names: Collection[str]) -> dict[str, zipfile.ZipInfo]:
