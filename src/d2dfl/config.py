@@ -40,15 +40,13 @@ class ChannelConfig(Section):
         0, "candidates a receiver hears (nearest first); 0: all up to 1,000 devices, 64 beyond", low=0, high=1_000_000
     )
     rate: float = option(0.8, "transmission rate r in bit/s/Hz", low=0, high=100)
-    noise_power: float = option(0.02, "noise power, in the unit of the received power", low=0, high=1000000.0)
-    median: float = option(0.3, "path-loss: median received power", low=1e-30, high=1000000.0)
-    lowest: float = option(0.05, "path-loss, gaussian: received power is clipped below here", low=1e-30, high=1000000.0)
-    highest: float = option(
-        0.55, "path-loss, gaussian: received power is clipped above here", low=1e-30, high=1000000.0
-    )
+    noise_power: float = option(0.02, "noise power, in the unit of the received power", low=0, high=1e30)
+    median: float = option(0.3, "path-loss: median received power", low=1e-30, high=1e30)
+    lowest: float = option(0.05, "path-loss, gaussian: received power is clipped below here", low=1e-30, high=1e30)
+    highest: float = option(0.55, "path-loss, gaussian: received power is clipped above here", low=1e-30, high=1e30)
     exponent: float = option(2.0, "path-loss, physical: power falls with distance to this power", low=0, high=10)
-    mean: float = option(0.3, "gaussian: mean received power", low=-1000000.0, high=1000000.0)
-    deviation: float = option(0.1, "gaussian: standard deviation of the received power", low=0, high=1000000.0)
+    mean: float = option(0.3, "gaussian: mean received power", low=-1e30, high=1e30)
+    deviation: float = option(0.1, "gaussian: standard deviation of the received power", low=0, high=1e30)
     shadowing_db: float = option(
         0.0, "path-loss, physical: standard deviation of log-normal shadowing, per link", low=0, high=100
     )
@@ -64,9 +62,7 @@ class ChannelConfig(Section):
     noise_figure_db: float = option(6.0, "physical: receiver noise figure", low=0, high=200)
     file: str = option("", "csv: square table of received power, row = receiver, column = transmitter")
     reliability: float = option(0.05, "highest loss probability inside a reliable cluster (alpha_D)", low=0, high=1)
-    budget_share: float = option(
-        0.5, "inter-cluster budget as a share of the cluster's data (R29)", low=0, high=1000000.0
-    )
+    budget_share: float = option(0.5, "inter-cluster budget as a share of the cluster's data (R29)", low=0, high=1e30)
     dynamic: bool = option(False, "received power is drawn anew at every step (Section VI-N)")
     levels: int = option(4, "dynamic: quantisation levels of the received power", low=1, high=256)
 
