@@ -62,7 +62,9 @@ class ChannelConfig(Section):
     noise_figure_db: float = option(6.0, "physical: receiver noise figure", low=0, high=200)
     file: str = option("", "csv: square table of received power, row = receiver, column = transmitter")
     reliability: float = option(0.05, "highest loss probability inside a reliable cluster (alpha_D)", low=0, high=1)
-    budget_share: float = option(0.5, "inter-cluster budget as a share of the cluster's data (R29)", low=0, high=1e30)
+    budget_share: float = option(
+        0.5, "inter-cluster budget as a share of the cluster's data (R29)", low=0, high=1000000.0
+    )
     dynamic: bool = option(False, "received power is drawn anew at every step (Section VI-N)")
     levels: int = option(4, "dynamic: quantisation levels of the received power", low=1, high=256)
 
