@@ -241,5 +241,5 @@ def test_wrong_settings_are_found_before_anything_is_trained() -> None:
     with pytest.raises(UserError, match="energy.radio is one of"):
         energy(ready("none"), Curves(), 10, "steam")
     for text in ("energy.value_bits=0", "energy.multipath_pj_bit_m4=0", "energy.server_factor=-1"):
-        with pytest.raises(UserError, match="cannot be 0"):
+        with pytest.raises(UserError, match="cannot be"):
             Config().with_texts([text])
