@@ -1,12 +1,9 @@
 """A share of the attack (benchmarks/attack): nothing of it may be lost. The whole of it runs by hand."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 from attack import files, flips, kills, odd, outputs
 from attack.cases import Case, run_cases

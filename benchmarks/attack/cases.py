@@ -81,9 +81,8 @@ class Case:
     name: str
     arguments: tuple[str, ...]
     prepare: Callable[[Path], None] = nothing
-    may_change: tuple[
-        str, ...
-    ] = ()  # paths whose content the call was asked to replace; ALL: a run goes on in its folder
+    # Paths whose content the call was asked to replace; ALL: a run goes on in its folder.
+    may_change: tuple[str, ...] = ()
     must_refuse: bool = False
     must_survive: bool = False
     may_leave: bool = False  # a refusal may leave whole files behind, as on a full disk

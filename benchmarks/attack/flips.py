@@ -7,7 +7,7 @@ from pathlib import Path
 
 from attack.cases import Tell
 from attack.folders import contents, difference
-from attack.odd import settings
+from attack.odd_fields import settings
 from attack.sandbox import Job, Zygote, remove
 from attack.verdict import LOST, SURVIVED, Tally, judged
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from attack.cases import Tell
 from attack.folders import contents, difference
 from attack.fresh import kill_fresh
-from attack.odd import settings
+from attack.odd_fields import settings
 from attack.sandbox import Job, Outcome, Zygote, remove
 from attack.verdict import LOST, SURVIVED, Tally, judged
 

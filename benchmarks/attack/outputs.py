@@ -5,9 +5,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from attack.cases import ALL, Case, content, copied, fifo, link, listening, several
-from attack.odd import DISCOVER, GRAPHS, LEARN, RUN, SMALL, settings
+from attack.odd_fields import DISCOVER, GRAPHS, LEARN, RUN, SMALL, settings
 from attack.sandbox import Job, Outcome, Zygote, remove
 from attack.verdict import LOST, REFUSED, SURVIVED, Tally, judged
 
@@ -78,95 +79,100 @@ def _device(path: str) -> Prepare:
 def on_files(done: Path) -> Iterator[Case]:
     """Outputs that are one file."""
     for name, before, suffix in FILES:
-        path = f"x{suffix}"
-        old = (copied(done, "old"),) if name == "report" else ()
+        yield from _on_file(done, name, before, suffix)
 
-        def case(what: str, *steps: Prepare, given: str = "", may: tuple[str, ...] = (), **more: object) -> Case:
-            return Case(
-                f"{name}-on-{what}", (*before, given or path), several(*old, *steps), may_change=may, **more  # type: ignore[arg-type]  # noqa: B023
-            )  # fmt: skip
 
-        refuse, survive = {"must_refuse": True}, {"must_survive": True}
-        yield case("nothing", **survive)
-        yield case("file", content(path), may=(path,), **survive)
-        yield case("private", content(path), _mode(path, 0o600), may=(path,), **survive)
-        yield case("shared", content(path), _mode(path, 0o666), may=(path,), **survive)
-        yield case("read-only", content(path), _mode(path, 0o444), **refuse)
-        yield case("link", content("true"), link(path, "true"), may=("true",), **survive)
-        yield case("link-to-link", content("true"), link("one", "true"), link(path, "one"), may=("true",), **survive)
-        yield case(
-            "link-to-private", content("true"), _mode("true", 0o600), link(path, "true"), may=("true",), **survive
-        )
-        yield case("link-to-folder", content("true/mine"), link(path, "true"), **refuse)
-        yield case("dangling", link(path, "nowhere"))
-        yield case("dangling-far", link(path, "no/where"), **refuse)
-        yield case("loop", link(path, path), **refuse)
-        yield case("folder", content(f"{path}/mine"), **refuse)
-        yield case("empty-folder", _empty(path), **refuse)
-        yield case("pipe", fifo(path), **refuse)
-        yield case("socket", listening(path), **refuse)
-        yield case("device", _device(path), **refuse)
-        yield case("link-to-pipe", fifo("true"), link(path, "true"), **refuse)
-        yield case("link-to-device", _device("true"), link(path, "true"), **refuse)
-        yield case("hard-link", content(path), _twin(path, "twin"), may=(path,))
-        yield case("no-folder", given=f"nodir/{path}", **({} if name == "report" else refuse))
-        yield case("file-as-folder", content("plain"), given=f"plain/{path}", **refuse)
-        yield case(
-            "full-disk",
-            content(path),
-            may=(path,) if name in SHORT else (),
-            file_size=FULL,
-            **({} if name in SHORT else refuse),
-        )
-        yield case("brackets", _empty("a["), given=f"a[/red][bold]{path}", **survive)
-        yield case("part", content(".d2dfl-0123456789abcdef.part"), **survive)
-        yield case("own-part", content(f".{path}.1.part"), **survive)
+def _on_file(done: Path, name: str, before: tuple[str, ...], suffix: str) -> Iterator[Case]:
+    path = f"x{suffix}"
+    old = (copied(done, "old"),) if name == "report" else ()
+
+    def case(what: str, *steps: Prepare, given: str = "", may: tuple[str, ...] = (), **more: Any) -> Case:
+        call = (*before, given or path)
+        return Case(f"{name}-on-{what}", call, several(*old, *steps), may_change=may, **more)
+
+    refuse, survive = {"must_refuse": True}, {"must_survive": True}
+    yield case("nothing", **survive)
+    yield case("file", content(path), may=(path,), **survive)
+    yield case("private", content(path), _mode(path, 0o600), may=(path,), **survive)
+    yield case("shared", content(path), _mode(path, 0o666), may=(path,), **survive)
+    yield case("read-only", content(path), _mode(path, 0o444), **refuse)
+    yield case("link", content("true"), link(path, "true"), may=("true",), **survive)
+    yield case("link-to-link", content("true"), link("one", "true"), link(path, "one"), may=("true",), **survive)
+    yield case("link-to-private", content("true"), _mode("true", 0o600), link(path, "true"), may=("true",), **survive)
+    yield case("link-to-folder", content("true/mine"), link(path, "true"), **refuse)
+    yield case("dangling", link(path, "nowhere"))
+    yield case("dangling-far", link(path, "no/where"), **refuse)
+    yield case("loop", link(path, path), **refuse)
+    yield case("folder", content(f"{path}/mine"), **refuse)
+    yield case("empty-folder", _empty(path), **refuse)
+    yield case("pipe", fifo(path), **refuse)
+    yield case("socket", listening(path), **refuse)
+    yield case("device", _device(path), **refuse)
+    yield case("link-to-pipe", fifo("true"), link(path, "true"), **refuse)
+    yield case("link-to-device", _device("true"), link(path, "true"), **refuse)
+    yield case("hard-link", content(path), _twin(path, "twin"), may=(path,))
+    yield case("no-folder", given=f"nodir/{path}", **({} if name == "report" else refuse))
+    yield case("file-as-folder", content("plain"), given=f"plain/{path}", **refuse)
+    yield case(
+        "full-disk",
+        content(path),
+        may=(path,) if name in SHORT else (),
+        file_size=FULL,
+        **({} if name in SHORT else refuse),
+    )
+    yield case("brackets", _empty("a["), given=f"a[/red][bold]{path}", **survive)
+    yield case("part", content(".d2dfl-0123456789abcdef.part"), **survive)
+    yield case("own-part", content(f".{path}.1.part"), **survive)
 
 
 def on_folders(done: Path) -> Iterator[Case]:
     """Outputs that are a folder."""
     for name, before in FOLDERS:
-        run = name in ("run-out", "compare-out", "reproduce-out")
-        codes = (0, 1) if name == "reproduce-out" else (0,)
+        yield from _on_folder(done, name, before)
 
-        def case(what: str, *steps: Prepare, given: str = "x", **more: object) -> Case:
-            return Case(f"{name}-on-{what}", (*before, given), several(*steps), codes=codes, **more)  # type: ignore[arg-type]  # noqa: B023
 
-        refuse, survive = {"must_refuse": True}, {"must_survive": True}
-        yield case("nothing", **survive)
-        yield case("deep", given="a/b/c", **survive)
-        yield case("empty", _empty("x"), **survive)
-        yield case("link-to-empty", _empty("true"), link("x", "true"), **survive)
-        yield case("file", content("x"), **refuse)
-        yield case("link-to-file", content("true"), link("x", "true"), **refuse)
-        yield case("pipe", fifo("x"), **refuse)
-        yield case("socket", listening("x"), **refuse)
-        yield case("device", _device("x"), **refuse)
-        yield case("dangling", link("x", "nowhere"))
-        yield case("loop", link("x", "x"), **refuse)
-        yield case("below-file", content("plain"), given="plain/x", **refuse)
-        yield case("here", content("mine.txt"), given=".", **refuse)
-        yield case("here-empty-name", content("mine.txt"), given="", **refuse)
-        yield case("brackets", given="a[bold]b[/red]", **survive)
-        yield case("all-ours", *(content(f"x/{path}") for path in OURS), **refuse)
-        yield case("link-to-all-ours", *(content(f"true/{path}") for path in OURS), link("x", "true"), **refuse)
-        for path in OURS:
-            yield case(f"mine-{path}", content(f"x/{path}"), **refuse)
-        for number, text in enumerate(FOREIGN):
-            yield case(f"foreign-{number}", content("x/run.json", text), content("x/notes.txt"), **refuse)
-        yield case(
-            "links-inside",
-            content("mine"),
-            *(_inside(f"x/{path}", "mine") for path in ("results.json", "config.toml", "run.json")),
-            **refuse,
-        )
-        yield case("full-disk", file_size=FULL, may_leave=True)
-        if run:
-            for what, more in (
-                ("resume-foreign", content("x/run.json", FOREIGN[4])),
-                ("resume-mine", content("x/notes.txt")),
-            ):
-                yield Case(f"{name}-{what}", (*before, "x", "--resume"), more, must_refuse=True, codes=codes)
+def _on_folder(done: Path, name: str, before: tuple[str, ...]) -> Iterator[Case]:
+    run = name in ("run-out", "compare-out", "reproduce-out")
+    codes = (0, 1) if name == "reproduce-out" else (0,)
+
+    def case(what: str, *steps: Prepare, given: str = "x", **more: Any) -> Case:
+        return Case(f"{name}-on-{what}", (*before, given), several(*steps), codes=codes, **more)
+
+    refuse, survive = {"must_refuse": True}, {"must_survive": True}
+    yield case("nothing", **survive)
+    yield case("deep", given="a/b/c", **survive)
+    yield case("empty", _empty("x"), **survive)
+    yield case("link-to-empty", _empty("true"), link("x", "true"), **survive)
+    yield case("file", content("x"), **refuse)
+    yield case("link-to-file", content("true"), link("x", "true"), **refuse)
+    yield case("pipe", fifo("x"), **refuse)
+    yield case("socket", listening("x"), **refuse)
+    yield case("device", _device("x"), **refuse)
+    yield case("dangling", link("x", "nowhere"))
+    yield case("loop", link("x", "x"), **refuse)
+    yield case("below-file", content("plain"), given="plain/x", **refuse)
+    yield case("here", content("mine.txt"), given=".", **refuse)
+    yield case("here-empty-name", content("mine.txt"), given="", **refuse)
+    yield case("brackets", given="a[bold]b[/red]", **survive)
+    yield case("all-ours", *(content(f"x/{path}") for path in OURS), **refuse)
+    yield case("link-to-all-ours", *(content(f"true/{path}") for path in OURS), link("x", "true"), **refuse)
+    for path in OURS:
+        yield case(f"mine-{path}", content(f"x/{path}"), **refuse)
+    for number, text in enumerate(FOREIGN):
+        yield case(f"foreign-{number}", content("x/run.json", text), content("x/notes.txt"), **refuse)
+    yield case(
+        "links-inside",
+        content("mine"),
+        *(_inside(f"x/{path}", "mine") for path in ("results.json", "config.toml", "run.json")),
+        **refuse,
+    )
+    yield case("full-disk", file_size=FULL, may_leave=True)
+    if run:
+        for what, more in (
+            ("resume-foreign", content("x/run.json", FOREIGN[4])),
+            ("resume-mine", content("x/notes.txt")),
+        ):
+            yield Case(f"{name}-{what}", (*before, "x", "--resume"), more, must_refuse=True, codes=codes)
 
 
 def _inside(path: str, target: str) -> Prepare:

@@ -111,9 +111,8 @@ def child(job: dict[str, Any]) -> None:
         null = os.open("/dev/null", os.O_RDONLY)
         os.dup2(null, 0)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stdout = open(1, "w", encoding=job["encoding"], closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", encoding=job["encoding"], errors="backslashreplace", closefd=False)  # noqa: SIM115
+        sys.stdin, sys.stdout = os.fdopen(0, closefd=False), os.fdopen(1, "w", encoding=job["encoding"], closefd=False)
+        sys.stderr = os.fdopen(2, "w", encoding=job["encoding"], errors="backslashreplace", closefd=False)
         os.chdir(job["folder"])
         os.environ.update(job["environment"], TMPDIR=job["temporary"])
         tempfile.tempdir = None

@@ -1,15 +1,11 @@
 """Mutated dataset files end in one sentence or in a valid dataset, and take no memory that they only claim."""
 
-import importlib.util
-import sys
 import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
-import pytest
-
+from attack import dataset_files as attack
 from d2dfl.data.catalogue import CATALOGUE
 from d2dfl.data.datasets import Dataset
 from d2dfl.errors import UserError
@@ -18,19 +14,7 @@ CASES = 400
 MEMORY = 1 << 26  # bytes; the files have 100,000 at most
 
 
-@pytest.fixture(scope="module")
-def attack() -> ModuleType:
-    path = Path(__file__).parents[2] / "benchmarks" / "attack" / "dataset_files.py"
-    spec = importlib.util.spec_from_file_location("d2dfl_dataset_files", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_every_dataset_with_files_is_attacked(attack: ModuleType, tmp_path: Path) -> None:
+def test_every_dataset_with_files_is_attacked(tmp_path: Path) -> None:
     kinds = attack.originals()
     assert {kind.dataset for kind in kinds.values()} == {name for name, entry in CATALOGUE.items() if entry.read}
     for name, kind in kinds.items():  # unharmed, each is read
@@ -41,7 +25,7 @@ def test_every_dataset_with_files_is_attacked(attack: ModuleType, tmp_path: Path
         assert isinstance(attack.read(name, kind, paths, next(iter(paths.values()))), Dataset)
 
 
-def test_mutated_files_end_in_a_sentence_or_a_dataset(attack: ModuleType, tmp_path: Path) -> None:
+def test_mutated_files_end_in_a_sentence_or_a_dataset(tmp_path: Path) -> None:
     ends: Counter[str] = Counter()
     tracemalloc.start()
     try:

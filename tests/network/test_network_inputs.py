@@ -1,7 +1,6 @@
 """Files and arrays about networks that others made: each is a network or one sentence, and costs no more than it holds."""
 
 import gzip
-import importlib.util
 import io
 import json
 import os
@@ -13,17 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from attack import network_files
 from d2dfl import METHODS, Network, UserError, discover, preset
 from d2dfl.network.arrays import read_npy
 from d2dfl.network.files import load_network, save_network
 from d2dfl.network.tables import read_csv
-
-ATTACK = Path(__file__).parents[2] / "benchmarks" / "attack" / "network_files.py"
-SPEC = importlib.util.spec_from_file_location("network_files", ATTACK)
-assert SPEC is not None
-assert SPEC.loader is not None
-network_files = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(network_files)
 
 
 def refused(call: Any, *arguments: Any, **named: Any) -> str:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from d2dfl.errors import UserError
 from d2dfl.storage import open_plain
@@ -35,8 +35,8 @@ def opened(path: Path, wanted: str, limit: int) -> Iterator[IO[bytes]]:
     with open_plain(path, wanted, limit) as plain:
         try:
             if path.suffix in (".gz", ".tgz"):
-                with gzip.GzipFile(fileobj=plain) as file:
-                    yield file  # type: ignore[misc]  # it reads as any other file
+                with gzip.GzipFile(fileobj=plain) as unpacked:
+                    yield cast("IO[bytes]", unpacked)  # it reads as any other file
             elif path.suffix == ".bz2":
                 with bz2.BZ2File(plain) as file:
                     yield file
