@@ -26,18 +26,18 @@ from numba import njit
 from numpy.typing import NDArray
 
 from d2dfl.config import RewardConfig
+from d2dfl.config.presets import preset
 from d2dfl.data.datasets import load
-from d2dfl.discovery.evaluate import evaluate, graph_of
-from d2dfl.discovery.game import set_link, start, taken, total
-from d2dfl.discovery.gaussian import KINDS, pair_divergences
+from d2dfl.discovery.discover import discover
+from d2dfl.discovery.equations.gaussian import KINDS, pair_divergences
+from d2dfl.discovery.equations.worth import agreement_between, clustered_worth
+from d2dfl.discovery.evaluation import evaluate, graph_of
+from d2dfl.discovery.game.state import set_link, start, taken, total
 from d2dfl.discovery.task import Task
-from d2dfl.discovery.worth import agreement_between, clustered_worth
-from d2dfl.methods import discover
+from d2dfl.experiment.setting import data_set, setting_of
 from d2dfl.partition.kmeans import moments, own_clusters
 from d2dfl.partition.pca import common_subspace
-from d2dfl.presets import preset
 from d2dfl.rng import stream
-from d2dfl.simulate import data_set, setting_of
 
 Array = NDArray[np.float64]
 ALPHAS = (0.01, 0.1, 1.0, 10.0)

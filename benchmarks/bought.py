@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import spearmanr
 
-from d2dfl.compare import factory_of
 from d2dfl.config import Config
 from d2dfl.data.datasets import load
-from d2dfl.discovery.diversity import METRICS, distances_to
-from d2dfl.exchange import held_counts
+from d2dfl.discovery.equations.diversity import METRICS, distances_to
+from d2dfl.experiment.compare import factory_of
+from d2dfl.experiment.setting import Prepared, prepare, setting_of
 from d2dfl.federation import train_many
-from d2dfl.simulate import Prepared, prepare, setting_of
+from d2dfl.transfer import held_counts
 
 EDGES = (1, 2, 3, 5)
 THRESHOLDS = ("iid", "0.05")

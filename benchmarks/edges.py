@@ -21,13 +21,13 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from d2dfl.config import Config
+from d2dfl.config.presets import preset
 from d2dfl.data import Dataset
 from d2dfl.data.allocate import largest
-from d2dfl.discovery.diversity import distances_to
-from d2dfl.discovery.evaluate import evaluate, share_of
-from d2dfl.exchange import held_counts
-from d2dfl.presets import preset
-from d2dfl.simulate import Prepared, Setting, data_set, prepare, setting_of
+from d2dfl.discovery.equations.diversity import distances_to
+from d2dfl.discovery.evaluation import evaluate, share_of
+from d2dfl.experiment.setting import Prepared, Setting, data_set, prepare, setting_of
+from d2dfl.transfer import held_counts
 
 METRICS = {"W1": "wasserstein", "TV": "total-variation"}
 OWN = {"partition.clustering": "own", "partition.clusters": 7, "partition.components": 8}  # Algorithm 2

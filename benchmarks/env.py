@@ -13,9 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from d2dfl import Config, Network, preset
-from d2dfl.discovery.evaluate import evaluate, graph_of
+from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.env import GraphDiscovery
-from d2dfl.env_vector import VectorGame
+from d2dfl.env.vector import VectorGame
 
 SIZES = ((10, 1), (25, 1), (25, 5), (100, 1))  # devices, links
 COPIES = (1, 16, 256)

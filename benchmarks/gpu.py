@@ -18,12 +18,12 @@ from d2dfl.data.allocate import allocate
 from d2dfl.data.datasets import load
 from d2dfl.federation import Federated, train_many
 from d2dfl.federation.batches import Plan
+from d2dfl.federation.executors.loop import Job
+from d2dfl.federation.executors.stack import Stack
 from d2dfl.federation.layout import Layout
-from d2dfl.federation.local import Job
 from d2dfl.federation.losses import loss_named
 from d2dfl.federation.models import MODELS
 from d2dfl.federation.optimisers import lasting_memory
-from d2dfl.federation.stack import Stack
 
 DEVICES, BATCH, POOL, SEEDS = 25, 64, 4096, 3
 Precision = Literal["float32", "bfloat16"]

@@ -13,7 +13,7 @@ import sys
 import time
 
 from d2dfl import Network, preset
-from d2dfl.discovery import marginal, qlearning
+from d2dfl.discovery.methods import marginal, qlearning
 from d2dfl.discovery.task import Task
 
 SIZES = (1_000, 10_000, 100_000)

@@ -4,14 +4,14 @@
     python benchmarks/paper_table.py docs/findings/paper --headline        (the README's first table of them)
 
 One line for each claim: the first quantity of an experiment, or with --all every one. Signs: + reproduced, ~ direction
-only, - not reproduced, ? too few seeds (the rule is in src/d2dfl/reproduce/verdicts.py).
+only, - not reproduced, ? too few seeds (the rule is in src/d2dfl/paper/verdicts.py).
 """
 
 import argparse
 from pathlib import Path
 
-from d2dfl.findings import Findings, Verdict, span
-from d2dfl.reproduce.catalogue import experiment_names
+from d2dfl.paper.catalogue import experiment_names
+from d2dfl.report.findings import Findings, Verdict, span
 
 SYSTEMS = ("paper's learner", "ours, as many links", "ours, 5 links (default)")
 SIGNS = {"reproduced": "+", "direction only": "~", "not reproduced": "-", "too few seeds": "?", "no claim": ""}

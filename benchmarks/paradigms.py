@@ -11,15 +11,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from d2dfl.compare import compare, plan_of
 from d2dfl.config import Config
+from d2dfl.config.presets import PARADIGMS, preset
 from d2dfl.data.datasets import status
+from d2dfl.discovery.discover import discover
 from d2dfl.errors import UserError
-from d2dfl.methods import discover
-from d2dfl.presets import PARADIGMS, preset
-from d2dfl.record import run_folder
-from d2dfl.report import markdown, write_all
-from d2dfl.simulate import data_set, methods_named, setting_of
+from d2dfl.experiment.compare import compare, plan_of
+from d2dfl.experiment.findings import markdown, write_all
+from d2dfl.experiment.setting import data_set, methods_named, setting_of
+from d2dfl.experiment.store import run_folder
 
 # name -> (paradigm, settings)
 CASES: dict[str, tuple[str, dict[str, Any]]] = {

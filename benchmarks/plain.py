@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl import Config, Network
-from d2dfl.discovery.reference import plain_round, plain_uniform
+from d2dfl.discovery.plain.reference import plain_round, plain_uniform
 from d2dfl.rng import GOLDEN, _mix_array
 
 

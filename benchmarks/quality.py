@@ -17,7 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from d2dfl import METHODS, Config, Network, discover, preset
-from d2dfl.discovery.evaluate import share_of
+from d2dfl.discovery.evaluation import share_of
 
 OBJECTIVES = {"ours (gain, total variation)": "best", "the paper's (change, Wasserstein, gate 5)": "paper"}
 BUDGETS = (5000, 500)

@@ -13,7 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from d2dfl import Config, Discovery, Network, discover, preset
-from d2dfl.discovery.evaluate import share_of
+from d2dfl.discovery.evaluation import share_of
 
 LONG = {"marginal.messages": 5000, "optimum.starts": 8}
 PAPER = preset("paper")

@@ -14,11 +14,11 @@ import numpy as np
 from numba import njit
 
 from d2dfl import Network, preset
-from d2dfl.discovery import qlearning
-from d2dfl.discovery.game import board_of
-from d2dfl.discovery.reward import Terms
-from d2dfl.discovery.rounds import play_round, round_of
-from d2dfl.draws import uniform
+from d2dfl.discovery.equations.reward import Terms
+from d2dfl.discovery.game.draws import uniform
+from d2dfl.discovery.game.rounds import play_round, round_of
+from d2dfl.discovery.game.state import board_of
+from d2dfl.discovery.methods import qlearning
 from d2dfl.rng import device_keys
 from plain import numpy_loop, python_loop
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from d2dfl import METHODS, Network, discover, preset
+from d2dfl.discovery.discover import Method
 from d2dfl.discovery.task import Found, Task
-from d2dfl.methods import Method
 
 
 def richest(task: Task) -> Found:

@@ -8,9 +8,9 @@ the three rewards. Needs the extra `env`; takes about half a minute.
 import numpy as np
 
 from d2dfl import Network, discover, preset
-from d2dfl.discovery.evaluate import share_of
+from d2dfl.discovery.discover import NEGOTIATION
+from d2dfl.discovery.evaluation import share_of
 from d2dfl.env import GraphDiscovery
-from d2dfl.methods import NEGOTIATION
 
 STEPS, RATE, SEEDS = 5000, 0.1, 3
 CONFIG = preset("best").with_(**{"discovery.edges": 1, "optimum.starts": 4})

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from d2dfl.findings import Bars, Chart, Findings, Layer, Line, Link, Map, Picture, Table, Verdict
+from d2dfl.report.findings import Bars, Chart, Findings, Layer, Line, Link, Map, Picture, Table, Verdict
 
 # Method, title, score at the end, how it chooses a transmitter: by what is missing (0) or by distance (1).
 METHODS = (

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from conftest import random_slots
 from d2dfl import Graph, Network, UserError, preset
-from d2dfl.discovery.evaluate import graph_of
-from d2dfl.exchange import KEEPING, exchange, held_counts, whole_datapoints
+from d2dfl.discovery.evaluation import graph_of
 from d2dfl.rng import stream
+from d2dfl.transfer import KEEPING, exchange, held_counts, whole_datapoints
 
 
 def holdings_of(network: Network) -> tuple[list[np.ndarray], np.ndarray]:

@@ -64,7 +64,7 @@ def _trial(arguments: tuple[str, ...], folder: Path, seed: str, usual: float, wh
 def _started(arguments: tuple[str, ...], folder: Path, kill_after: float | None) -> tuple[int, str]:
     """Exit code and last words; without a kill a finished run answers with 0 again."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "d2dfl.cli", *arguments],
+        [sys.executable, "-m", "d2dfl", *arguments],
         cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

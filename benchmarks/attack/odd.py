@@ -57,7 +57,7 @@ def options() -> tuple[tuple[str, str, str, str], ...]:
     """(command, option, its parameter, its type) of every command that has a base."""
     import typer
 
-    from d2dfl.cli import app
+    from d2dfl.cli.app import app
 
     found = []
 

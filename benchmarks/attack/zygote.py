@@ -68,10 +68,10 @@ class Sentry:
 
 def warm_up() -> None:
     """Import and compile, here: children inherit it."""
-    from d2dfl import cli
+    from d2dfl.cli.app import app as cli
 
-    importlib.import_module("d2dfl.page")
-    importlib.import_module("d2dfl.reproduce.run")
+    importlib.import_module("d2dfl.report.page.page")
+    importlib.import_module("d2dfl.paper.run")
     import torch
 
     # On the CPU, without so much as asking for a GPU: CUDA does not survive a fork.
@@ -143,7 +143,7 @@ def _work(job: dict[str, Any]) -> int:
         module, _, name = job["call"].partition(":")
         getattr(importlib.import_module(module), name)(**job["arguments"])
         return 0
-    from d2dfl import cli
+    from d2dfl.cli.app import app as cli
 
     sys.argv = ["d2dfl", *job["arguments"]]
     try:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from d2dfl.config import Config
+    from d2dfl.config.presets import preset
+    from d2dfl.discovery.discover import METHODS, Discovery, discover
     from d2dfl.errors import MissingExtraError, UserError
-    from d2dfl.graph import Graph
-    from d2dfl.methods import METHODS, Discovery, discover
     from d2dfl.network import Network
-    from d2dfl.presets import preset
+    from d2dfl.network.graph import Graph
 
 __version__ = "0.1.0"
 __all__ = [
@@ -38,12 +38,12 @@ _HOMES = {
     "Config": "config",
     "MissingExtraError": "errors",
     "UserError": "errors",
-    "Graph": "graph",
-    "METHODS": "methods",
-    "Discovery": "methods",
-    "discover": "methods",
+    "Graph": "network.graph",
+    "METHODS": "discovery.discover",
+    "Discovery": "discovery.discover",
+    "discover": "discovery.discover",
     "Network": "network",
-    "preset": "presets",
+    "preset": "config.presets",
 }
 
 

@@ -6,7 +6,7 @@ import signal
 def main() -> None:
     """Load the command line, which takes a second, and run it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from d2dfl.cli import main as command_line
+    from d2dfl.cli.app import main as command_line
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     command_line()

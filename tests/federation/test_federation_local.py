@@ -15,10 +15,10 @@ from torch.nn import functional
 from d2dfl import UserError
 from d2dfl.federation import SCHEMES, Federated, FederationConfig, Loss, start, train, triplet
 from d2dfl.federation.batches import Batches, plan_of
-from d2dfl.federation.capacity import bytes_per_device, free_bytes
-from d2dfl.federation.executors import processor
+from d2dfl.federation.executors.capacity import bytes_per_device, free_bytes
+from d2dfl.federation.executors.loop import Job, draws_nothing
+from d2dfl.federation.executors.registry import processor
 from d2dfl.federation.layout import Layout
-from d2dfl.federation.local import Job, draws_nothing
 from d2dfl.federation.models import build
 from d2dfl.rng import stream
 
@@ -100,7 +100,7 @@ def test_convolutions_lie_channels_last_and_still_equal_the_slow_loop() -> None:
 def test_loop_and_stack_agree(
     scheme: str, factory: Any, changes: dict[str, Any], width: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("d2dfl.federation.stack.Stack.width", width)
+    monkeypatch.setattr("d2dfl.federation.executors.stack.Stack.width", width)
     data = federation(shape=(2, 6, 6))
     loop, stack = (finished(factory, data, scheme=scheme, executor=name, **changes) for name in ("loop", "stack"))
     assert close(loop.params, stack.params)
@@ -129,8 +129,8 @@ def test_parts_of_a_plan_are_equally_wide() -> None:
 
 @pytest.mark.parametrize("executor", ["loop", "stack"])
 def test_fedsgd_is_gradient_descent_on_all_data(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("local", "stack"):
-        monkeypatch.setattr(f"d2dfl.federation.{module}.PIECE", 7)  # gradients of several pieces add up
+    for module in ("loop", "stack"):
+        monkeypatch.setattr(f"d2dfl.federation.executors.{module}.PIECE", 7)  # gradients of several pieces add up
     data = federation()
     state = finished(tiny, data, scheme="fedsgd", executor=executor, rounds=4)
     model = build(tiny, data.shape, 3, int(stream(0, "weights").integers(2**63)))

@@ -15,7 +15,7 @@ from torch import nn
 
 from d2dfl import UserError
 from d2dfl.federation import Federated, FederationConfig, embeddings, start, train
-from d2dfl.federation.exam import PROBED, Exam
+from d2dfl.federation.evaluation import PROBED, Exam
 from d2dfl.federation.probe import linear_accuracy, logistic_regression
 from d2dfl.rng import stream
 

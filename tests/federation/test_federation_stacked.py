@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from d2dfl.federation.executors.stacked import stacked_forward
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.models import MODELS
-from d2dfl.federation.stacked import stacked_forward
 
 SHAPES = {
     "alexnet": (3, 32, 32),

@@ -24,7 +24,7 @@ from d2dfl.federation import (
     train_many,
     triplet,
 )
-from d2dfl.federation.local import PIECE
+from d2dfl.federation.executors.loop import PIECE
 from d2dfl.federation.losses import LOSSES, loss_named
 from d2dfl.federation.models import encoder_mlp
 from d2dfl.federation.views import STILL
@@ -64,8 +64,10 @@ def test_the_margin_comes_from_the_settings() -> None:
 def test_loop_and_stack_agree(
     scheme: str, factory: Any, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("local", "stack"):
-        monkeypatch.setattr(f"d2dfl.federation.{module}.PIECE", 6)  # fedsgd: 9, 20, 13 datapoints leave 3, 2 and 1
+    for module in ("loop", "stack"):
+        monkeypatch.setattr(
+            f"d2dfl.federation.executors.{module}.PIECE", 6
+        )  # fedsgd: 9, 20, 13 datapoints leave 3, 2 and 1
     data = unlabelled(sizes=(9, 20, 0, 13, 1), shape=shape)
     loop, stack = (finished(factory, data, scheme=scheme, executor=name, batch=6) for name in ("loop", "stack"))
     assert close(loop.params, stack.params)
@@ -88,7 +90,7 @@ def test_a_device_with_one_datapoint_learns_nothing(executor: str) -> None:
 
 def test_a_last_piece_of_one_datapoint_has_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     assert PIECE > 13
-    monkeypatch.setattr("d2dfl.federation.local.PIECE", 12)
+    monkeypatch.setattr("d2dfl.federation.executors.loop.PIECE", 12)
     thirteen, twelve = unlabelled(sizes=(13,)), unlabelled(sizes=(13,))
     twelve = dataclasses.replace(twelve, members=[twelve.members[0][:12]])
     settings = {"scheme": "fedsgd", "executor": "loop", "rounds": 1}

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
-from d2dfl.discovery.game import Board, board_of
-from d2dfl.discovery.reward import OVER_ASK, Terms
+from d2dfl.discovery.equations.reward import OVER_ASK, Terms
+from d2dfl.discovery.game.state import Board, board_of
 from d2dfl.network import Network
 
 Progress = Callable[[float], None]  # called with the share of the work that is done

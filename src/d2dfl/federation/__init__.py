@@ -1,12 +1,12 @@
 """Federation: local steps on all devices and the mixing schedules between them."""
 
 from d2dfl.config import FederationConfig
-from d2dfl.federation.engine import check_training, embeddings, model_of, start, train, train_many
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.losses import LOSSES, Loss, triplet
 from d2dfl.federation.models import EMBEDDING, MODELS, default_encoder, default_model, model_named
 from d2dfl.federation.schemes import SCHEMES, Scheme
 from d2dfl.federation.state import Curves, State
+from d2dfl.federation.train import check_training, embeddings, model_of, start, train, train_many
 
 __all__ = [
     "EMBEDDING",

@@ -17,7 +17,7 @@ from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import OPTIMISERS, Memory
 from d2dfl.federation.schemes import present, scheme_named
-from d2dfl.sealed import read_sealed, write_sealed
+from d2dfl.federation.sealed import read_sealed, write_sealed
 
 VERSION = 4
 

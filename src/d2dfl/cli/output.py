@@ -1,0 +1,150 @@
+"""What the command line prints and writes about discoveries."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from d2dfl.cli import summary
+from d2dfl.discovery.discover import METHODS, Discovery
+from d2dfl.discovery.evaluation import share_of
+from d2dfl.errors import UserError
+from d2dfl.network.files import save_network
+from d2dfl.storage import check_output, write_whole
+
+# No markup: square brackets in a path or a name are what they are.
+console = Console(stderr=True, markup=False, highlight=False)
+if not console.is_terminal:
+    console = Console(stderr=True, markup=False, highlight=False, width=100)  # a pipe has no width of its own
+
+
+def say(text: str) -> None:
+    """One line about what was done; the terminal wraps it, so that a path can be copied whole."""
+    console.print(text, soft_wrap=True)
+
+
+LONG_S = 60.0  # from which a prediction is worth a line
+
+
+def announce(what: str, seconds: float) -> None:
+    """Say beforehand that something takes long."""
+    if seconds >= LONG_S:
+        say(f"{what} takes about {in_time(seconds)}")
+
+
+class Watch:
+    """Tells once, after some seconds of a long task, how long the rest will take."""
+
+    def __init__(self, what: str, after_s: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self.what, self.after_s, self.clock = what, after_s, clock
+        self.first: tuple[float, float] | None = None  # when it began to move, and from where
+        self.told = False
+
+    def __call__(self, share: float) -> None:
+        if self.first is None:
+            self.first = (self.clock(), share)
+        began, start = self.first
+        spent = self.clock() - began
+        if not self.told and spent >= self.after_s and share > start:
+            self.told = True
+            announce(f"the rest of {self.what}", spent * (1.0 - share) / (share - start))
+
+
+def in_time(seconds: float) -> str:
+    """Seconds for people."""
+    for unit, name, limit in ((1, "s", 90), (60, "min", 90), (3600, "h", 48), (86400, "days", 1000)):
+        if seconds < limit * unit:
+            return f"{seconds / unit:.{int(name in ('h', 'days') and seconds < 10 * unit)}f} {name}"
+    return "years"
+
+
+def print_side_by_side(results: list[Discovery], best: float | None) -> None:
+    """Measures down, methods across: for one or two methods."""
+    table = Table("", *(item.method for item in results), box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for (name, _), *values in zip(summary.MEASURES, *(summary.measures(item, best) for item in results), strict=True):
+        table.add_row(name, *values)
+    _print(results, table)
+
+
+def print_comparison(results: list[Discovery], best: float | None) -> None:
+    """Methods down, measures across: for many methods."""
+    table = Table("method", *(short for _, short in summary.MEASURES), box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for item in results:
+        table.add_row(item.method, *summary.measures(item, best))
+    _print(results, table)
+
+
+def _print(results: list[Discovery], table: Table) -> None:
+    console.print(summary.headline(results[0]))
+    console.print(table)
+    for item in results:
+        sentence = summary.bound_sentence(item)
+        if sentence:
+            console.print(sentence)
+
+
+def as_dict(item: Discovery, best: float | None) -> dict[str, Any]:
+    share = None if best is None else share_of(item.evaluation.objective, best, item.evaluation.no_exchange)
+    return {**item.to_dict(), "best_known_objective": best, "share_of_best_known": share}
+
+
+def as_json(item: Discovery, best: float | None) -> str:
+    return json.dumps(as_dict(item, best), allow_nan=False)
+
+
+def check_outputs(*paths: Path | str | None, inputs: Sequence[Path | str | None] = ()) -> None:
+    """Refuse before minutes of work, not after, what could not be written then, and what would replace an input.
+
+    None and "-" name no file.
+    """
+    files = [Path(path) for path in paths if path not in (None, "-")]
+    if any(path == "" for path in paths):
+        raise UserError("an output has an empty name: name a file")
+    for path in files:
+        check_output(path)
+    for given in inputs:
+        if given and any(os.path.exists(path) and os.path.exists(given) and path.samefile(given) for path in files):
+            raise UserError(f"an output would take the place of the input {str(given)!r}: name another file")
+    twice = [path for place, path in enumerate(files) if path.resolve() in [one.resolve() for one in files[:place]]]
+    if twice:
+        raise UserError(f"two outputs would go to {str(twice[0])!r}: name two files")
+
+
+def check_picture(picture: Path | None) -> None:
+    """Likewise for the format of a picture."""
+    if picture is not None:
+        from d2dfl.report.drawing.picture import check_suffix
+
+        check_suffix(picture)
+
+
+def draw_one(item: Discovery, path: Path) -> None:
+    from d2dfl.report.drawing.picture import draw_graph
+
+    draw_graph(item.network, item.graph, item.evaluation, path, title=METHODS[item.method].title)
+
+
+def draw_all(items: list[Discovery], path: Path) -> None:
+    from d2dfl.report.drawing.picture import draw_row
+
+    draw_row(items[0].network, [(METHODS[i.method].title, i.graph, i.evaluation) for i in items], path)
+
+
+def save_all(item: Discovery, best: float | None, folder: Path) -> None:
+    """JSON, GraphML, pictures and the network in one folder."""
+    write_whole(folder / "graph.json", as_json(item, best).encode())
+    write_whole(folder / "graph.graphml", item.graph.to_graphml(item.network).encode())
+    save_network(item.network, folder / "network.npz")
+    for suffix in ("png", "html"):
+        draw_one(item, folder / f"graph.{suffix}")
+    say(f"results: {folder}")

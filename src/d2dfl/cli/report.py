@@ -1,0 +1,62 @@
+"""The command that shows what was found: one web page, and figures for a paper."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from d2dfl.cli.output import say
+from d2dfl.errors import UserError
+from d2dfl.experiment.store import Plan, run_folder
+from d2dfl.storage import check_output, make_folder, read_bytes, write_whole
+
+if TYPE_CHECKING:
+    from d2dfl.report.page.data import Entry
+
+PAGE = Path("report.html")
+
+
+def report_command(
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folders that run, compare or reproduce made.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="File of the page.")] = PAGE,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Also draw every figure for a paper: PDF, SVG, PNG, one column wide.")
+    ] = False,
+    title: Annotated[
+        str, typer.Option(help="Title of the page.  [default: by what it shows]", show_default=False)
+    ] = "",
+) -> None:
+    """Everything that was found, as one self-contained web page."""
+    from d2dfl.report.page.data import load_entries
+    from d2dfl.report.page.page import page  # draws with matplotlib and SciPy, which take a while to import
+
+    if out.is_dir():
+        raise UserError(f"{out} is a folder: name a file, such as {out / 'report.html'}")
+    if out.suffix not in (".html", ".htm"):
+        raise UserError(f"cannot write a page to {str(out)!r}: name a file that ends in .html")
+    if out.exists() and b'content="d2dfl' not in read_bytes(out)[:4000]:
+        raise UserError(f"{out} is there and not a page of d2dfl: name another file with --out")
+    entries, folder = load_entries(runs), out.with_name(f"{out.stem}-figures")
+    if out.parent.is_dir():
+        check_output(out)
+    with run_folder(folder, Plan("figures"), "add") if figures else nullcontext():
+        content = page(entries, title)
+        make_folder(out.parent)
+        write_whole(out, content.encode())
+        say(f"page: {out}")
+        if figures:
+            _draw(entries, folder)
+
+
+def _draw(entries: "list[Entry]", folder: Path) -> None:
+    """Figures of every record, in a folder of its own each."""
+    from d2dfl.report.figures import draw_figures
+    from d2dfl.report.look import slugs
+
+    for entry, name in zip(entries, slugs(entry.findings.name for entry in entries), strict=True):
+        make_folder(folder / name)
+        draw_figures(entry.findings, folder / name)
+    say(f"figures: {folder}")

@@ -1,0 +1,251 @@
+"""`d2dfl reproduce`: the paper's figures and tables, with its numbers beside ours."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from d2dfl.cli.output import console, in_time, say
+from d2dfl.errors import UserError
+from d2dfl.experiment.grid import Progress as Share
+from d2dfl.experiment.store import MOST_SEEDS, folder_to_resume, numbered
+from d2dfl.report.findings import FILE, Findings, Verdict
+from d2dfl.storage import TakenError, write_whole
+
+if TYPE_CHECKING:
+    from d2dfl.paper.run import Reproduced
+
+OUT = Path("runs/reproduce")
+COLOURS = {"reproduced": "green", "direction only": "yellow", "not reproduced": "red"}
+
+
+def reproduce_command(
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Experiments, or all; list shows them; a script of your own by its path.", metavar="NAME…"),
+    ],
+    scale: Annotated[str, typer.Option(help="tiny (minutes), small (a laptop's night), paper (a GPU).")] = "tiny",
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds.  [default: by experiment]", show_default=False, min=1, max=MOST_SEEDS)
+    ] = None,
+    engine: Annotated[str, typer.Option(help="local, or ray: an existing cluster.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False, min=1, max=4096)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Measure only what is missing in --out.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Measure nothing: show what --out holds.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder.  [default: runs/reproduce-SCALE, with a number where that has them]",
+            show_default=False,
+        ),
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
+    figures: Annotated[bool, typer.Option(help="Also draw every chart as PDF, SVG and PNG.")] = True,
+) -> None:
+    """Reproduce figures and tables of the paper, its numbers beside ours.
+
+    Every cell (method, point, seed) is kept in the folder as soon as it is there. Names: `d2dfl reproduce list`.
+    """
+    from d2dfl.paper.catalogue import experiment_names
+    from d2dfl.paper.run import Request, reproduce
+
+    if names == ["list"]:
+        _print_list()
+        return
+    chosen = experiment_names() if names == ["all"] else list(dict.fromkeys(names))
+    with _bar() as tell:
+        for folder in [out] if out is not None else _folders(scale, resume or show):
+            request = Request(chosen, scale, folder, seeds, engine, workers, resume, show)
+            try:
+                done = reproduce(request, tell, partial(_write, folder=folder, figures=figures))
+                break
+            except TakenError:  # a default folder that holds these measurements: the next one may not
+                if out is not None or resume or show:
+                    raise
+    for found in done.findings:
+        _print_findings(found)
+    if json_output:
+        sys.stdout.write(as_json(done.findings) + "\n")
+    for notice in done.notices:
+        console.print(notice)
+    for failure in done.failures[:20]:
+        say(f"not measured: {failure.key}: {failure.reason}")
+    if len(done.failures) > 20:
+        say(f"… and {len(done.failures) - 20} more, see {folder / 'failures'}")
+    say(f"results: {folder}; a page of them: d2dfl report {folder}")
+    if not done.findings:
+        raise UserError("nothing could be measured: the reasons stand above")
+    if done.failures:
+        raise typer.Exit(1)
+
+
+def _folders(scale: str, again: bool) -> Iterator[Path]:
+    """Default folders in the order of trying; `again`: the last one that holds a reproduction of this scale."""
+    from d2dfl.paper.run import plan_of
+
+    default = OUT.with_name(f"{OUT.name}-{scale}")
+    return iter([folder_to_resume(default, plan_of(scale)) or default]) if again else numbered(default)
+
+
+def _write(done: "Reproduced", folder: Path, figures: bool) -> None:
+    """The table of all that the folder holds by now, and figures of what was measured now."""
+    if done.findings:
+        write_whole(folder / "table.md", overview(_all(folder)).encode())
+        if figures:
+            _draw(done.findings, folder)
+
+
+def _all(folder: Path) -> list[Findings]:
+    """Everything that the folder holds by now, in the order of the paper; a damaged record is passed over."""
+    from d2dfl.paper.catalogue import experiment_names
+
+    order = {name: place for place, name in enumerate(experiment_names())}
+    found = []
+    for path in folder.glob(f"*/{FILE}"):
+        with suppress(UserError):
+            found.append(Findings.load(path.parent))
+    return sorted(found, key=lambda item: (order.get(item.name, len(order)), item.name))
+
+
+def _draw(findings: tuple[Findings, ...], folder: Path) -> None:
+    from d2dfl.report.figures import draw_figures
+
+    for found in findings:
+        draw_figures(found, folder / found.name)
+
+
+def _print_list() -> None:
+    from d2dfl.paper.catalogue import experiment_names, load_experiment
+    from d2dfl.paper.experiment import SCALES
+    from d2dfl.paper.run import claims_of
+
+    table = Table("experiment", "of the paper", *SCALES, "the paper's claim", box=box.SIMPLE_HEAD, pad_edge=False)
+    names = experiment_names()
+    for name in names:
+        claims, experiment = claims_of(name), load_experiment(name)
+        costs = [_cost(len(experiment.cells(scale)), claims.cost.get(scale)) for scale in SCALES]
+        table.add_row(name, claims.figure, *costs, claims.claim, end_section=name == names[-1])
+    known = {scale: [claims_of(name).cost.get(scale) for name in names] for scale in SCALES}
+    sums = {scale: sum(cost for cost in costs if cost is not None) for scale, costs in known.items()}
+    signs = {scale: "over " if None in costs else "" for scale, costs in known.items()}
+    table.add_row("all", "", *(signs[scale] + in_time(sums[scale]) for scale in SCALES), "")
+    shown = Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=150)
+    shown.print(table)
+    shown.print(
+        "cells (methods × points × seeds), and the time of one core where we measured it (paper scale: mostly of an H200)"
+    )
+
+
+def _cost(cells: int, seconds: float | None) -> str:
+    return f"{cells}" if seconds is None else f"{cells}, {in_time(seconds)}"
+
+
+def _print_findings(found: Findings) -> None:
+    console.print(Text.assemble("\n", (found.name, "bold"), f"  {found.figure}: {found.title}"))
+    console.print(f"{found.setting}\nclaim: {found.claim}")
+    for each in found.tables:
+        table = Table(*each.columns, title=each.title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for row in each.rows:
+            table.add_row(*row)
+        console.print(table)
+        if each.note:
+            console.print(each.note)
+    if found.verdicts:
+        _print_verdicts(found.verdicts)
+    for note in found.notes:
+        console.print(note)
+
+
+def _print_verdicts(verdicts: tuple[Verdict, ...]) -> None:
+    """Claims down, systems across."""
+    systems = list(dict.fromkeys(item.system for item in verdicts))
+    table = Table("claim of the paper, measured", "paper", *systems, box=box.SIMPLE_HEAD, pad_edge=False)
+    claims: dict[tuple[str, str], dict[str, Verdict]] = {}
+    for item in verdicts:
+        claims.setdefault((item.quantity, item.paper), {})[item.system] = item
+    for (quantity, paper), own in claims.items():
+        table.add_row(quantity, paper, *(_cell(own.get(system)) for system in systems))
+    console.print(table)
+
+
+def _cell(item: Verdict | None) -> Text:
+    if item is None:
+        return Text()
+    return Text.assemble(f"{item.ours}\n", (item.verdict, COLOURS.get(item.verdict, "default")))
+
+
+def overview(findings: Sequence[Findings]) -> str:
+    """All verdicts as one Markdown table."""
+    lines = [
+        "| experiment | of the paper | quantity | of | paper | ours [95 %] | seeds | verdict |",
+        "|---|---|---|---|---|---:|---:|---|",
+    ]
+    lines += [
+        f"| {found.name} | {found.figure} | {item.quantity} | {item.system} | {item.paper} | {item.ours} | {item.seeds} "
+        f"| {item.verdict} |"
+        for found in findings
+        for item in found.verdicts
+    ]
+    settings = [f"- {found.name} ({found.scale}): {found.setting}" for found in findings]
+    return "\n".join([*lines, "", *settings, ""])
+
+
+def as_json(findings: tuple[Findings, ...]) -> str:
+    import dataclasses
+    import json
+
+    return json.dumps({found.name: [dataclasses.asdict(item) for item in found.verdicts] for found in findings})
+
+
+@contextmanager
+def _bar() -> Iterator[Callable[[Share], None]]:
+    """A bar on a terminal; elsewhere, as in the log of a night, a line a minute."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+    if not console.is_terminal:
+        yield Lines(console.print)
+        return
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("cells", total=None, left="")
+        yield lambda share: progress.update(
+            task,
+            description=(share.last_key or "cells")[:60],
+            completed=share.done,
+            total=share.total,
+            left=_left(share),
+        )
+
+
+class Lines:
+    """How far a grid is, as lines: at most one a minute, but a failure at once."""
+
+    EVERY_S = 60.0
+
+    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.write, self.clock = write, clock
+        self.last, self.failed = clock(), 0
+
+    def __call__(self, share: Share) -> None:
+        if share.failed > self.failed or self.clock() - self.last >= self.EVERY_S:
+            self.last, self.failed = self.clock(), share.failed
+            self.write(f"{share.done} of {share.total}, {_left(share)}; {share.last_key}")
+
+
+def _left(share: Share) -> str:
+    """What failed, and an honest estimate of the time left."""
+    left = "no estimate yet" if share.remaining_s is None else f"about {in_time(share.remaining_s)} left"
+    return f"{share.failed} failed, {left}" if share.failed else left

@@ -1,0 +1,172 @@
+"""Settings of data, partitions, the exchange, training and energy."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from d2dfl.config.section import Section, option
+
+
+@dataclass(frozen=True)
+class DataConfig(Section):
+    """Which data, and who holds what of it at the start (R30)."""
+
+    dataset: str = option("digits", "dataset; `d2dfl data list` names them")
+    split: Literal["own", "80/20"] = option("own", "the set's own training and test part, or the paper's 80/20")
+    allocation: str = option("labels:3", "who holds what: labels:K (70/20/10 for 3), dirichlet:ALPHA, shards:K, iid")
+    samples: int = option(
+        0,
+        "datapoints per device; 0: as many as the set and the rule allow, at most network.samples_per_device",
+        low=0,
+        high=1_000_000_000,
+    )
+    verify: bool = option(True, "take only files that equal the published ones")
+    download: bool = option(True, "download files that are not on this machine")
+
+
+@dataclass(frozen=True)
+class PartitionConfig(Section):
+    """What is known about the data, and how each device partitions it (R22 to R24, R34 to R36)."""
+
+    paradigm: Literal["supervised", "semi", "unsupervised", "regression"] = option(
+        "supervised", "all labels known, some known, none known, or a number to predict"
+    )
+    components: int = option(
+        16, "semi, unsupervised: principal components shared and projected on (d)", low=1, high=10_000
+    )
+    pca: Literal["dispca", "projectors", "scatter"] = option(
+        "dispca", "R34: devices send scaled components, projectors, or (tests' oracle) whole scatter matrices"
+    )
+    labelled: float = option(
+        0.15, "semi: share of a device's datapoints with a label, at least one per label", low=0, high=1
+    )
+    labeller: str = option("propagation", "semi: how the rest gets labels: propagation, nearest or mlp")
+    neighbours: int = option(3, "semi, propagation: nearest neighbours of the kernel (R35)", low=1, high=10_000)
+    clusters: int = option(20, "unsupervised: K-means clusters a device (L)", low=1, high=10_000)
+    clustering: Literal["own", "shared"] = option(
+        "shared", "unsupervised: clusters of each device's own (Algorithm 2), or common to all devices (Algorithm 1)"
+    )
+    request: float = option(
+        0.1, "unsupervised: datapoints asked for over a link, as a share of one's own (R24)", low=0, high=1000
+    )
+    keep: float = option(0.5, "unsupervised: share of each cluster that a device never gives away (R24)", low=0, high=1)
+    ranges: int = option(10, "regression: partitions of the target (L)", low=1, high=10_000)
+    cuts: Literal["global", "local", "quantiles"] = option(
+        "global", "R36: cut at the largest gaps of all targets, of each device's own, or at quantiles"
+    )
+
+
+@dataclass(frozen=True)
+class PrivacyConfig(Section):
+    """Optional Gaussian noise on what devices tell each other before the exchange."""
+
+    epsilon: float = option(0.0, "privacy loss of one device's messages; 0: no noise", low=0, high=1000000.0)
+    delta: float = option(1e-5, "probability that the loss is larger", low=1e-300, high=0.5)
+
+
+@dataclass(frozen=True)
+class RadioConfig(Section):
+    """The generated radio signals (R40)."""
+
+    per_cell: int = option(200, "signals for each modulation and signal-to-noise ratio", low=2, high=1_000_000)
+    lowest_snr_db: int = option(-20, "lowest signal-to-noise ratio, in steps of 2 dB", low=-20, high=18)
+    highest_snr_db: int = option(18, "highest signal-to-noise ratio", low=-20, high=18)
+    mended: bool = option(False, "true: AM-SSB carries speech; false: noise only, as in RadioML 2016.10a")
+
+
+@dataclass(frozen=True)
+class ExchangeConfig(Section):
+    """How datapoints move (R20, R21)."""
+
+    keep: Literal["delete", "acknowledged", "copy"] = option(
+        "delete", "R21: a sender deletes what it sent, deletes what was acknowledged, or keeps a copy"
+    )
+    lossy: bool = option(True, "R20: each datapoint is lost with the link's loss probability")
+    attempts: int = option(
+        1, "transmissions of a datapoint before it is given up; 1: sent once, as in the text", low=1, high=1_000_000
+    )
+
+
+@dataclass(frozen=True)
+class FederationConfig(Section):
+    """How the devices train and whose models are averaged when (R29, R31 to R33)."""
+
+    scheme: str = option("fedavg", "who averages with whom: fedavg, fedprox, fedsgd, decentralised, semi-decentralised")
+    model: str = option("auto", "model that every device trains; auto: one that suits the dataset")
+    rounds: int = option(20, "rounds", low=1, high=10_000_000)
+    interval: int = option(10, "minibatches between aggregations, which is one round (tau_a)", low=1, high=1_000_000)
+    batch: int = option(
+        64, "datapoints in a minibatch; a device that holds fewer takes all it has", low=1, high=10_000_000
+    )
+    optimiser: Literal["sgd", "adam"] = option("sgd", "local optimiser")
+    learning_rate: float = option(0.01, "learning rate (1e-3 suits adam)", low=0, high=1e30)
+    momentum: float = option(0.9, "sgd: momentum", low=0, high=1)
+    momentum_rule: Literal["keep", "reset", "mix"] = option(
+        "keep", "at an aggregation devices keep their momentum, forget it (as stateless clients), or it is averaged too"
+    )
+    weight_decay: float = option(0.0, "weight decay (added to the gradient)", low=0, high=1000000.0)
+    mu: float = option(0.01, "fedprox: weight of the pull to the last global model", low=0, high=1000000.0)
+    weighting: Literal["data", "equal"] = option(
+        "data", "models are averaged by datapoints after the exchange, or equally"
+    )
+    neighbours: int = option(7, "decentralised: models that a device draws each round", low=1, high=1_000_000)
+    subset: int = option(5, "semi-decentralised: devices in a subset", low=1, high=100_000_000)
+    subset_every: int = option(
+        2, "semi-decentralised: minibatches between averages inside a subset", low=1, high=1_000_000
+    )
+    global_every: int = option(
+        8, "semi-decentralised: minibatches between global averages, which is one round", low=1, high=1_000_000
+    )
+    heads: Literal["mixed", "raw"] = option(
+        "mixed",
+        "semi-decentralised, when both fall together: the sampled device sends its subset's average, or its own model",
+    )
+    stragglers: int = option(0, "devices whose model never arrives; they still receive", low=0, high=100_000_000)
+    straggler_rule: Literal["fixed", "redrawn"] = option("fixed", "stragglers are the same in all rounds, or redrawn")
+    participation: float = option(1.0, "share of the devices that train and send in a round", low=0, high=1)
+    executor: Literal["auto", "loop", "stack"] = option(
+        "auto", "devices train one by one, all at once, or as is fastest"
+    )
+    precision: Literal["auto", "float32", "bfloat16"] = option(
+        "auto", "of products on a GPU; auto: bfloat16. Weights and CPUs always take float32"
+    )
+    device: Literal["auto", "cpu", "cuda"] = option("auto", "processor; auto: cuda where there is one")
+    margin: float = option(1.0, "unsupervised: margin of the triplet loss (R37)", low=0, high=1000000.0)
+    probe: int = option(
+        10_000, "unsupervised: pooled training datapoints that linear evaluation learns from", low=1, high=1_000_000_000
+    )
+    evaluate_every: int = option(
+        1, "rounds between evaluations on the test set; the last round always has one", low=1, high=10_000_000
+    )
+
+
+@dataclass(frozen=True)
+class EnergyConfig(Section):
+    """What transmissions cost (R28). `d2dfl compare` charges them with one radio; constants are those of all."""
+
+    radio: str = option("first-order", "energy of a transmission: first-order, two-slope, shannon, fixed-power")
+    server_factor: float = option(
+        3.0, "distance to the server, in mean distances between devices", low=0, high=1000000000.0
+    )
+    value_bits: int = option(8, "bits of one value of a datapoint; its label is one more value", low=1, high=1024)
+    parameter_bits: int = option(32, "bits of one parameter of a model", low=1, high=1024)
+    electronics_nj_bit: float = option(
+        50.0, "first-order, two-slope: electronics, at either end (E_elec)", low=0, high=1000000000000.0
+    )
+    amplifier_pj_bit_m2: float = option(100.0, "first-order: amplifier (epsilon)", low=0, high=1000000000000.0)
+    free_space_pj_bit_m2: float = option(
+        10.0, "two-slope: amplifier before the crossover distance", low=0, high=1000000000000.0
+    )
+    multipath_pj_bit_m4: float = option(
+        0.0013, "two-slope: amplifier beyond the crossover distance", low=1e-12, high=1000000000000.0
+    )
+    transmit_power_w: float = option(0.1, "shannon, fixed-power: radiated power", low=1e-12, high=1000000000.0)
+    circuit_power_w: float = option(
+        0.1, "shannon, fixed-power: power of the circuits, at either end", low=0, high=1000000000.0
+    )
+    bandwidth_hz: float = option(1e6, "shannon: bandwidth", low=1, high=1000000000000000.0)
+    noise_dbm_hz: float = option(
+        -168.0, "shannon: noise density; thermal noise and a noise figure of 6 dB", low=-1000, high=200
+    )
+    loss_at_1_m_db: float = option(40.0, "shannon: path loss over one metre, here at 2.4 GHz", low=0, high=1000)
+    loss_exponent: float = option(3.0, "shannon: power falls with distance to this power", low=0, high=10)
+    rate_bit_s: float = option(1e6, "fixed-power: rate", low=1e-06, high=1000000000000000.0)

@@ -1,0 +1,137 @@
+"""Rewards: what a device, a cluster and the network earn from an exchange (paper Section V-A3, R1, R7 to R9).
+
+    r_i   = alpha_1 * g_i - alpha_2 * sum of P_D over the device's links        (eq. sup_local_reward)
+    r_k^G = mean of r over all devices + alpha_3 * budget term of cluster k     (eq. sup_global_reward)
+    R_i   = r_i + gamma * r_k^G
+
+The *objective* of the network is the mean of R_i over the devices:
+
+    J = (1 + gamma) * mean(r) + gamma * alpha_3 * sum over k of (n_k / N) * budget term of k
+
+Where partitions are data clusters (Section V-B3), r_k^G has the system agreement in place of the mean of r
+(eq. usp_global_reward), so J = mean(r) + gamma * (agreement + alpha_3 * the same sum).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.compiled import kernel
+from d2dfl.config import RewardConfig
+from d2dfl.discovery.equations.diversity import METRICS, distance
+
+GAIN, CHANGE = range(2)
+HINGE, RATIO, LITERAL = range(3)
+OVER_ASK, TOLERANCE, BEFORE_LOSS, STRICT = range(4)
+ROUNDING = 1e-9  # a threshold met up to this share of a datapoint is met
+
+
+class Terms(NamedTuple):
+    """RewardConfig as numbers, for compiled code."""
+
+    metric: int
+    kind: int
+    gate: int
+    rule: int
+    tolerance: float
+    diversity: float  # alpha_1
+    reliability: float  # alpha_2
+    budget: float  # alpha_3
+    budget_rule: int
+    gamma: float
+    own: float  # weight of the sum of r in N times the objective
+    agreement: float  # weight of the system agreement in the objective; 0 where partitions are labels
+    agreement_kind: int
+    clustered: bool  # partitions are data clusters
+
+    @classmethod
+    def of(cls, config: RewardConfig, clustered: bool = False) -> "Terms":
+        return cls(
+            metric=METRICS.index(config.metric),
+            kind=("gain", "change").index(config.kind),
+            gate=config.gate,
+            rule=("over-ask", "tolerance", "before-loss", "strict").index(config.threshold_rule),
+            tolerance=config.tolerance,
+            diversity=config.diversity_weight,
+            reliability=config.reliability_weight,
+            budget=config.budget_weight,
+            budget_rule=("hinge", "ratio", "literal").index(config.budget_rule),
+            gamma=config.global_weight,
+            own=1.0 if clustered else 1.0 + config.global_weight,
+            agreement=config.global_weight * config.agreement_weight if clustered else 0.0,
+            agreement_kind=("ratio", "literal", "mean", "median").index(config.agreement),
+            clustered=clustered,
+        )
+
+
+@kernel
+def meets(terms: Any, after: Any, before_loss: Any, threshold: Any) -> Any:
+    """Whether a label meets its threshold after the exchange.
+
+    R1: to the letter (strict), a receiver that asks for exactly b - D never reaches b over a lossy link.
+    """
+    if terms.rule == BEFORE_LOSS:
+        return before_loss >= threshold - ROUNDING
+    if terms.rule == TOLERANCE:
+        return after >= (1.0 - terms.tolerance) * threshold - ROUNDING
+    return after >= threshold - ROUNDING
+
+
+@kernel
+def diversity_score(terms: Any, before: Any, after: Any, met: Any, distance_before: Any, population: Any) -> Any:
+    """g: the distance moved, or the distance to the population won (R7); 0 below the gate of L-hat labels."""
+    if met < terms.gate:
+        return 0.0
+    if terms.kind == CHANGE:
+        return distance(terms.metric, before, after)
+    return distance_before - distance(terms.metric, after, population)
+
+
+@kernel
+def budget_term(terms: Any, budget: Any, requested: Any) -> Any:
+    """What a cluster earns for what its devices request from outside (R9)."""
+    if terms.budget_rule == LITERAL:
+        return budget - requested
+    scale = max(budget, 1.0)
+    if terms.budget_rule == RATIO:
+        return (budget - requested) / scale
+    return -max(0.0, requested - budget) / scale
+
+
+@kernel
+def local_rewards(
+    terms: Any, counts: Any, after: Any, before_loss: Any, threshold: Any, population: Any, lost: Any
+) -> Any:
+    """r_i and the number of labels that meet their threshold, for every device.
+
+    `lost` is the sum of loss probabilities over the links of each device.
+    """
+    devices, partitions = counts.shape
+    rewards = np.empty(devices)
+    satisfied = np.zeros(devices, np.int64)
+    for device in range(devices):
+        for label in range(partitions):
+            if meets(terms, after[device, label], before_loss[device, label], threshold[device, label]):
+                satisfied[device] += 1
+        start = distance(terms.metric, counts[device], population)
+        score = diversity_score(terms, counts[device], after[device], satisfied[device], start, population)
+        rewards[device] = terms.diversity * score - terms.reliability * lost[device]
+    return rewards, satisfied
+
+
+def cluster_terms(terms: Terms, budget: NDArray[np.float64], requested: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The budget term of every cluster."""
+    return np.array([budget_term(terms, float(b), float(d)) for b, d in zip(budget, requested, strict=True)])
+
+
+def objective(
+    terms: Terms,
+    local: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    budgets: NDArray[np.float64],
+    agreement: float = 0.0,
+) -> float:
+    """J, the mean overall reward; `shares` is n_k / N and `budgets` the budget term of each cluster."""
+    common = terms.agreement * agreement + terms.gamma * terms.budget * (shares * budgets).sum()
+    return float(terms.own * local.mean() + common)

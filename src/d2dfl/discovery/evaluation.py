@@ -1,0 +1,116 @@
+"""Measures of a graph: the objective and everything that is reported beside it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.config import RewardConfig
+from d2dfl.discovery.equations.diversity import METRICS, distances_to
+from d2dfl.discovery.equations.messages import LEAST, SlotArray, exchange
+from d2dfl.discovery.equations.reward import Terms, cluster_terms, local_rewards, objective
+from d2dfl.discovery.equations.worth import clustered_worth
+from d2dfl.network import Network
+from d2dfl.network.graph import Graph
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a graph is worth."""
+
+    objective: float
+    no_exchange: float  # objective of the graph without links: the zero of every share
+    local_rewards: Array  # [device]
+    labels_satisfied: NDArray[np.int64]  # [device] labels that meet their threshold
+    counts_after: Array  # [device, partition]
+    cluster_use: Array  # [cluster] datapoints requested from outside (d')
+    distance_before: dict[str, float]  # metric -> mean distance to the population
+    distance_after: dict[str, float]
+    datapoints_moved: float
+    datapoints_lost: float
+    success_probability: float | None  # share of sent datapoints that arrive; None when nothing is sent
+    inter_cluster_share: float | None  # share of sent datapoints that cross cluster borders
+    agreement: float | None = None  # system agreement, where partitions are data clusters
+
+
+def graph_of(network: Network, slots: SlotArray, over_ask: bool) -> Graph:
+    """The graph of these slots with all links settled at once; links over which nothing moves are dropped."""
+    return _pruned(network, slots, exchange(network, slots, over_ask).allocated)
+
+
+def joined(graphs: list[Graph]) -> Graph:
+    """Links of successive stages side by side."""
+    return Graph(
+        slots=np.concatenate([graph.slots for graph in graphs], axis=1),
+        transmitter=np.concatenate([graph.transmitter for graph in graphs], axis=1),
+        drop=np.concatenate([graph.drop for graph in graphs], axis=1),
+        allocated=np.concatenate([graph.allocated for graph in graphs], axis=1),
+    )
+
+
+def _pruned(network: Network, slots: SlotArray, allocated: Array) -> Graph:
+    receivers = np.arange(network.devices)[:, None]
+    used = (slots >= 0) & (allocated.sum(axis=2) > LEAST)
+    return Graph(
+        slots=np.where(used, slots, -1).astype(np.int32),
+        transmitter=np.where(used, network.candidates[receivers, slots], -1).astype(np.int32),
+        drop=np.where(used, network.drop[receivers, slots], 0.0),
+        allocated=np.where(used[:, :, None], allocated, 0.0),
+    )
+
+
+def outside_requests(network: Network, graph: Graph) -> Array:
+    """d'[cluster]: datapoints allocated to the cluster's devices by devices of other clusters."""
+    crossing = (graph.transmitter >= 0) & (network.cluster[graph.transmitter] != network.cluster[:, None])
+    amount = (graph.allocated.sum(axis=2) * crossing).sum(axis=1)
+    return np.bincount(network.cluster, weights=amount, minlength=len(network.budget)).astype(np.float64)
+
+
+def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation:
+    """Everything about a graph that does not depend on how it was found."""
+    terms = Terms.of(config, network.centroids is not None)
+    after = graph.counts_after(network.counts)
+    sent = network.counts + graph.allocated.sum(axis=1) - graph.given()
+    population = network.population
+    cost = graph.drop.sum(axis=1)
+    local, met = local_rewards(terms, network.counts, after, sent, network.threshold, population, cost)
+    use = outside_requests(network, graph)
+    shares = np.bincount(network.cluster, minlength=len(network.budget)) / network.devices
+    still, _ = local_rewards(
+        terms,
+        network.counts,
+        network.counts,
+        network.counts,
+        network.threshold,
+        population,
+        np.zeros(network.devices),
+    )
+    agreement, no_agreement = None, 0.0
+    if network.centroids is not None:
+        gain, agreement, no_agreement = clustered_worth(network, graph, config)
+        local, still = terms.diversity * gain - terms.reliability * cost, np.zeros(network.devices)
+    moved, arrived = float(graph.allocated.sum()), float(graph.received.sum())
+    return Evaluation(
+        objective=objective(terms, local, shares, cluster_terms(terms, network.budget, use), agreement or 0.0),
+        no_exchange=objective(
+            terms, still, shares, cluster_terms(terms, network.budget, np.zeros_like(use)), no_agreement
+        ),
+        local_rewards=local,
+        labels_satisfied=met,
+        counts_after=after,
+        cluster_use=use,
+        distance_before={m: float(distances_to(network.counts, population, m).mean()) for m in METRICS},
+        distance_after={m: float(distances_to(after, population, m).mean()) for m in METRICS},
+        datapoints_moved=moved,
+        datapoints_lost=moved - arrived,
+        success_probability=arrived / moved if moved > 0 else None,
+        inter_cluster_share=float(use.sum()) / moved if moved > 0 else None,
+        agreement=agreement,
+    )
+
+
+def share_of(value: float, best: float, no_exchange: float) -> float:
+    """Share of the best known objective: 0 is no exchange, 1 is the best known graph."""
+    return (value - no_exchange) / (best - no_exchange) if best - no_exchange > 1e-12 else 1.0

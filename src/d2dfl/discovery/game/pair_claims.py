@@ -1,0 +1,74 @@
+"""Which labels a device that holds a single one would like to see beside it, so that the right pairs meet.
+
+To a device with one label every other label is worth the same in total variation: with one link each, 25 devices join
+16 to 19 different pairs of labels, as chance would have it. Models learn to tell labels apart where they meet, so
+pairs should differ, and labels that are easily confused should meet first.
+
+A list goes from device to device along the tree that adds up the population's counts: how often each pair of labels has
+been claimed. A device with a single label claims one pair of it with a label that it could receive: the least claimed, of
+these the most alike (`Network.apart`, partition/sketches.py), or the next label in turn where devices do not know what is
+alike. The list makes as many rounds as a device may have links.
+
+A wish counts as `marginal.spread` when a device chooses, so it decides between links of nearly equal worth. It is not
+part of the objective, of which it may cost a little.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.discovery.game.state import Board
+
+ALONE = 0.9  # share of a device's datapoints from which a label counts as its only one
+Counts = NDArray[np.float64]
+
+
+def single_label(counts: Counts) -> NDArray[np.int64]:
+    """[device] the only label that it holds, or -1."""
+    main = counts.argmax(axis=1)
+    alone = counts[np.arange(len(counts)), main] >= ALONE * np.maximum(counts.sum(axis=1), 1.0)
+    return np.where(alone, main, -1)
+
+
+def claims(
+    own: NDArray[np.int64], offered: NDArray[np.bool_], edges: int, apart: Counts | None = None
+) -> NDArray[np.bool_]:
+    """[device, label] the labels that a device wishes for, as many as it may have links.
+
+    own[device] is its only label, or -1: it wishes for nothing then; offered[device, label] what it could receive.
+    """
+    labels = offered.shape[1]
+    step = np.subtract.outer(np.arange(labels), np.arange(labels)).T % labels  # from row to column, round the circle
+    order = np.minimum(step, labels - step).astype(np.float64) if apart is None else apart
+    # Ranks, not distances: they break ties between equally often claimed pairs and never outweigh a claim.
+    rank = np.argsort(np.argsort(order, axis=1, kind="stable"), axis=1) / labels
+    claimed = np.zeros((labels, labels))
+    wished = np.zeros(offered.shape, dtype=bool)
+    open_to = offered.copy()
+    turns = np.nonzero(own >= 0)[0]
+    open_to[turns, own[turns]] = False
+    for _ in range(edges):
+        for device in turns:
+            label = own[device]
+            if not open_to[device].any():
+                continue
+            partner = int(np.where(open_to[device], claimed[label] + rank[label], np.inf).argmin())
+            claimed[label, partner] += 1
+            claimed[partner, label] += 1
+            wished[device, partner] = True
+            open_to[device, partner] = False
+    return wished
+
+
+def wishes(board: Board, known: NDArray[np.bool_], edges: int, apart: Counts | None = None) -> NDArray[np.float32]:
+    """[receiver, slot] share of what a transmitter could send that is wished for."""
+    own = single_label(board.counts)
+    found = np.zeros(known.shape, dtype=np.float32)
+    receivers, slots = np.nonzero(known & (own >= 0)[:, None])
+    spare = board.surplus[board.candidates[receivers, slots]] * board.trust[receivers, slots]
+    amount = np.minimum(spare, board.need[receivers])
+    offered = np.zeros(board.counts.shape, dtype=bool)
+    np.logical_or.at(offered, receivers, amount > 0)
+    wished = claims(own, offered, edges, apart)
+    whole = amount.sum(axis=1)
+    found[receivers, slots] = (amount * wished[receivers]).sum(axis=1) / np.where(whole > 0, whole, 1.0)
+    return found

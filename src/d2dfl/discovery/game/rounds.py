@@ -1,0 +1,177 @@
+"""One synchronous round: every device picks one link at once, Algorithm 1 runs, everyone is rewarded.
+
+The paper's learner and the bandits play such rounds. Written for speed: no allocation, one pass over the devices for
+demand and one for rewards.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.compiled import kernel
+from d2dfl.discovery.equations.agreement import agreement_of, give_away, settle, take_in
+from d2dfl.discovery.equations.diversity import distance, distance_of
+from d2dfl.discovery.equations.gaussian import Shape, shape_before
+from d2dfl.discovery.equations.reward import CHANGE, OVER_ASK, Terms, budget_term, meets
+from d2dfl.discovery.game.state import Board
+
+GATHER = 256  # devices whose scattered rows are fetched together
+
+
+class Round(NamedTuple):
+    """Work space and outcome of one round."""
+
+    slot: NDArray[np.int32]  # [device] choice of this round, -1 for no link
+    drop: NDArray[np.float64]  # [device] loss probability of the chosen link
+    transmitter: NDArray[np.int32]  # [device] device behind the chosen slot, filled by the round
+    request: NDArray[np.float64]  # [device, partition]
+    demand: NDArray[np.float64]  # [device, partition]
+    after: NDArray[np.float64]  # [partition]
+    used: NDArray[np.float64]  # [cluster]
+    local: NDArray[np.float64]  # [device] r
+    reward: NDArray[np.float64]  # [device] R
+    shape: Shape  # data clusters after the round, where partitions are not labels
+
+
+def round_of(board: Board, terms: Terms) -> Round:
+    """Empty work space for rounds on this board."""
+    devices, partitions = board.counts.shape
+    return Round(
+        slot=np.full(devices, -1, dtype=np.int32),
+        drop=np.zeros(devices),
+        transmitter=np.zeros(devices, dtype=np.int32),
+        request=np.zeros((devices, partitions)),
+        demand=np.zeros((devices, partitions)),
+        after=np.zeros(partitions),
+        used=np.zeros(len(board.budget)),
+        local=np.zeros(devices),
+        reward=np.zeros(devices),
+        shape=shape_before(board.gauss, devices, terms.agreement_kind),
+    )
+
+
+@kernel
+def _ask(board: Any, terms: Any, work: Any) -> None:
+    """V and Q of every device (eqs. avl_at_tx, req_at_dst), and the demand that they add up to."""
+    candidates, trust, surplus, need = board.candidates, board.trust, board.surplus, board.need
+    slots, drop, request, demand = work.slot, work.drop, work.request, work.demand
+    behind = work.transmitter
+    devices, partitions = need.shape
+    demand[:] = 0.0
+    offered = np.empty((GATHER, partitions), np.bool_)
+    for begin in range(0, devices, GATHER):
+        end = min(begin + GATHER, devices)
+        # Rows are scattered over memory. A short loop of nothing but loads has many of them under way at once.
+        for device in range(begin, end):
+            behind[device] = candidates[device, max(slots[device], 0)]
+        for device in range(begin, end):
+            slot = max(slots[device], 0)
+            for label in range(partitions):
+                offered[device - begin, label] = trust[device, slot, label]
+        for device in range(begin, end):
+            if slots[device] < 0:
+                continue
+            transmitter = behind[device]
+            stretch = 1.0 / max(1.0 - drop[device], 1e-12) if terms.rule == OVER_ASK else 1.0  # R1
+            for label in range(partitions):
+                asked = 0.0
+                if offered[device - begin, label] and surplus[transmitter, label] > 0.0:
+                    asked = need[device, label] * stretch
+                    demand[transmitter, label] += asked
+                request[device, label] = asked
+
+
+@kernel
+def _clustered_round(board: Any, terms: Any, work: Any) -> None:
+    """Algorithm 2 and its rewards: the demand, then each device's clusters, then what all of them have in common."""
+    candidates, surplus, counts, wish = board.candidates, board.surplus, board.counts, board.gauss.wish
+    slots, drop, demand, used, shape = work.slot, work.drop, work.demand, work.used, work.shape
+    devices, clusters = counts.shape
+    demand[:] = 0.0
+    for device in range(devices):
+        if slots[device] >= 0:
+            transmitter = candidates[device, slots[device]]
+            for cluster in range(clusters):
+                if surplus[transmitter, cluster] > 0.0:
+                    demand[transmitter, cluster] += wish[device, slots[device], cluster]
+    used[:] = board.spent
+    moments, amounts = np.empty(board.gauss.own.shape[1:]), np.empty(clusters)
+    for device in range(devices):
+        for cluster in range(clusters):
+            given = min(demand[device, cluster], surplus[device, cluster])
+            amounts[cluster] = counts[device, cluster] - given
+        give_away(board.gauss, device, amounts, moments)
+        slot = slots[device]
+        whole = 0.0
+        if slot >= 0:
+            transmitter = candidates[device, slot]
+            for cluster in range(clusters):
+                spare, asked = surplus[transmitter, cluster], demand[transmitter, cluster]
+                amount = wish[device, slot, cluster] * (min(1.0, spare / asked) if asked > 0.0 else 0.0)
+                whole += amount
+                amounts[cluster] = amount * (1.0 - drop[device])
+            take_in(board.gauss, device, slot, amounts, moments)
+            if board.cluster[transmitter] != board.cluster[device]:
+                used[board.cluster[device]] += whole
+        gain = settle(board.gauss, shape, device, moments, terms.agreement_kind, True)
+        work.local[device] = terms.diversity * gain - (terms.reliability * drop[device] if slot >= 0 else 0.0)
+    shape.agreement[0] = agreement_of(board.gauss, shape, terms.agreement_kind)
+    for number in range(len(used)):
+        used[number] = terms.budget * budget_term(terms, board.budget[number], used[number])
+    for device in range(devices):  # R_i = r_i + gamma * r_k^G (eq. usp_global_reward)
+        common = terms.agreement * shape.agreement[0] + terms.gamma * used[board.cluster[device]]
+        work.reward[device] = work.local[device] + common
+
+
+@kernel
+def play_round(board: Any, terms: Any, work: Any) -> None:
+    """Algorithm 1 or 2 and the rewards for the choices in work.slot, whose loss probabilities are in work.drop."""
+    if terms.clustered:
+        _clustered_round(board, terms, work)
+        return
+    _ask(board, terms, work)
+    counts, surplus, threshold, behind = board.counts, board.surplus, board.threshold, work.transmitter
+    cluster, before, population = board.cluster, board.before, board.population
+    slots, drop, request, demand = work.slot, work.drop, work.request, work.demand
+    after, used, local_of, reward = work.after, work.used, work.local, work.reward
+    devices, partitions = counts.shape
+    used[:] = board.spent
+    everyone = population.sum()
+    total = 0.0
+    for device in range(devices):  # U, D-hat and r (eqs. tx_buffer, final_diversity_vector, sup_local_reward)
+        slot = slots[device]
+        transmitter = behind[device]
+        arrives = 1.0 - drop[device]
+        whole = mass = 0.0
+        met = 0
+        for label in range(partitions):
+            held = counts[device, label] - min(demand[device, label], surplus[device, label])
+            amount = 0.0
+            if slot >= 0:
+                amount = request[device, label]
+                if demand[transmitter, label] > surplus[transmitter, label]:
+                    amount *= surplus[transmitter, label] / demand[transmitter, label]
+                whole += amount
+            after[label] = held + amount * arrives
+            mass += after[label]
+            if terms.gate > 0 and meets(terms, after[label], held + amount, threshold[device, label]):
+                met += 1
+        score = 0.0
+        if met >= terms.gate:
+            if terms.kind == CHANGE:
+                score = distance(terms.metric, counts[device], after)
+            else:
+                score = before[device] - distance_of(terms.metric, after, mass, population, everyone)
+        local = terms.diversity * score
+        if slot >= 0:  # to the letter, a chosen link costs its loss even when nothing moves over it
+            local -= terms.reliability * drop[device]
+            if cluster[transmitter] != cluster[device]:
+                used[cluster[device]] += whole
+        local_of[device] = local
+        total += local
+    mean = total / devices
+    for number in range(len(used)):  # the budget term replaces d' in place
+        used[number] = terms.budget * budget_term(terms, board.budget[number], used[number])
+    for device in range(devices):  # R_i = r_i + gamma * r_k^G (eq. sup_global_reward)
+        reward[device] = local_of[device] + terms.gamma * (mean + used[cluster[device]])

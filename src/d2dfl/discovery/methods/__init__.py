@@ -1,0 +1,1 @@
+"""A file a method: how the links are found."""

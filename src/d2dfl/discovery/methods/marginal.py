@@ -1,0 +1,342 @@
+"""Our learner (R6): log-linear learning on marginal contributions, with lazy, optimistic quotes.
+
+A device revises one link at a time. It withdraws the link, asks transmitters what its joining would be worth to the
+whole network, and joins one by the Gumbel-max rule, which is exactly log-linear learning:
+
+    slot = argmax over s of  J(s) - J(no link) + temperature * Gumbel noise
+
+J(s) - J(no link) is the device's marginal contribution: its own gain, the transmitter's, and what the transmitter's
+other requesters lose. The game is therefore an exact potential game with the network's objective as its potential,
+and log-linear learning concentrates on the best graphs as the temperature falls.
+
+Few messages are needed because a device knows, from one introduction per link, what it would gain from a transmitter
+that nobody else asks. That is an optimistic estimate. The device asks in the order of estimate plus noise and stops as
+soon as the best answer beats the next estimate; 1 to 3 quotes are enough where a full softmax needs one per candidate.
+
+Where many links are worth the same, wishes choose between them (wishes.py).
+
+The budget is spent in cycles. Each cools down to temperature 0 and ends where no device can improve alone. The
+devices add up their rewards along a tree (two messages each), and everybody keeps the links of the best cycle.
+PAPER.md lists which numbers cross which link.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.compiled import kernel
+from d2dfl.discovery.equations.gaussian import components_of
+from d2dfl.discovery.equations.reward import Terms
+from d2dfl.discovery.game.draws import uniform
+from d2dfl.discovery.game.estimates import HOPELESS, expected_bonus, own_gains
+from d2dfl.discovery.game.pair_claims import wishes
+from d2dfl.discovery.game.state import NO_LINK, Board, Play, free_choice, load, set_link, start, taken, total
+from d2dfl.discovery.task import Found, Task
+from d2dfl.partition.sketches import VALUES
+from d2dfl.rng import device_keys
+
+SLIGHT = 1e-10  # improvements below this are rounding
+FINISH = 40.0  # messages per device kept for the end of a cycle, at temperature 0
+INTRODUCTIONS = 0.1  # share of the budget that introductions may cost
+
+
+class Mind(NamedTuple):
+    """What the devices remember between revisions."""
+
+    known: NDArray[np.bool_]  # [receiver, slot] introduced at the start
+    bonus: NDArray[np.float32]  # [receiver, slot] what the transmitter itself gained, by its last quote
+    wish: NDArray[np.float32]  # [receiver, slot] what the link is worth to the receiver beyond the objective
+    draws: NDArray[np.int64]  # [device] random numbers used
+    messages: NDArray[np.float64]  # [1] sent so far
+    counts: NDArray[np.float64]  # [1] counts inside them
+    reals: NDArray[np.float64]  # [1] real numbers inside them
+    quiet: NDArray[np.int64]  # [1] revisions in a row that changed nothing
+    quotes: NDArray[np.int64]  # [1]
+    revisions: NDArray[np.int64]  # [1]
+
+
+@kernel
+def _gumbel(mind: Any, key: Any, device: Any, temperature: Any) -> Any:
+    if temperature <= 0.0:
+        return 0.0
+    draw = uniform(key, mind.draws[device])
+    mind.draws[device] += 1
+    return -temperature * np.log(-np.log(draw + 1e-300) + 1e-300)
+
+
+@kernel
+def _links(play: Any, receiver: Any) -> Any:
+    number = 0
+    for edge in range(play.slots.shape[1]):
+        if play.slots[receiver, edge] >= 0:
+            number += 1
+    return number
+
+
+@kernel
+def _say(mind: Any, messages: Any, counts: Any, reals: Any) -> None:
+    mind.messages[0] += messages
+    mind.counts[0] += counts
+    mind.reals[0] += reals
+
+
+@kernel
+def told(play: Any) -> Any:
+    """Real numbers in one device's sums (data clusters): two symmetric matrices, two vectors, one number."""
+    components = play.shape.mean.shape[2]
+    return components * (components + 1) + 2 * components + 1
+
+
+@kernel
+def _move(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any, slot: Any) -> None:
+    """Put a link in force: Q to the transmitters concerned, new U to whom it changes, d' to the cluster."""
+    partitions = board.counts.shape[1]
+    old = play.slots[receiver, edge]
+    if old == slot:
+        return
+    _, others, crossing = set_link(board, terms, play, receiver, edge, slot)
+    contacts = _links(play, receiver) + (1 if old >= 0 else 0)
+    _say(mind, contacts + others, (contacts + others) * partitions, 0)
+    if terms.budget != 0.0 and terms.gamma != 0.0:
+        _say(mind, crossing, 0, crossing)
+    if terms.agreement != 0.0:  # everybody whose clusters changed broadcasts its new sums
+        _say(mind, play.size[0], 0, play.size[0] * told(play))
+
+
+@kernel
+def _quote(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any, slot: Any) -> Any:
+    """Ask a transmitter what joining would be worth to the network: Q there, U and two numbers back; between them the
+    transmitter asks each other requester whose share would change: U there, three numbers back."""
+    partitions = board.counts.shape[1]
+    transmitter = board.candidates[receiver, slot]
+    before = play.local[transmitter]
+    worth, others, _ = set_link(board, terms, play, receiver, edge, slot)
+    contacts = _links(play, receiver)
+    mind.bonus[receiver, slot] = terms.own * (play.local[transmitter] - before)
+    set_link(board, terms, play, receiver, edge, NO_LINK)
+    answer = 3 + (told(play) if terms.agreement != 0.0 else 0)
+    _say(mind, 2 * contacts + 2 * others, (2 * contacts + others) * partitions, 2 * contacts + answer * others)
+    mind.quotes[0] += 1
+    return worth
+
+
+@kernel
+def revise(
+    board: Any,
+    terms: Any,
+    play: Any,
+    mind: Any,
+    key: Any,
+    receiver: Any,
+    edge: Any,
+    temperature: Any,
+    free: Any,
+) -> Any:
+    """One device reconsiders one of its links. Returns whether it changed."""
+    slots = board.candidates.shape[1]
+    old = play.slots[receiver, edge]
+    mind.revisions[0] += 1
+    _move(board, terms, play, mind, receiver, edge, NO_LINK)
+    best = NO_LINK
+    best_worth = _gumbel(mind, key, receiver, temperature) if free[receiver] else HOPELESS
+    estimate = np.empty(slots)
+    noise = np.zeros(slots)
+    own_gains(board, terms, play, mind.known, receiver, estimate)
+    for slot in range(slots):
+        if estimate[slot] > HOPELESS:
+            if taken(play, receiver, edge, slot):
+                estimate[slot] = HOPELESS
+                continue
+            noise[slot] = _gumbel(mind, key, receiver, temperature)
+            noise[slot] += mind.wish[receiver, slot]  # like the noise, it is no part of the objective
+            estimate[slot] += mind.bonus[receiver, slot] + noise[slot]
+    while True:
+        top = -1
+        for slot in range(slots):
+            if estimate[slot] > HOPELESS and (top < 0 or estimate[slot] > estimate[top]):
+                top = slot
+        if top < 0 or estimate[top] <= best_worth + SLIGHT:
+            break
+        estimate[top] = HOPELESS
+        worth = _quote(board, terms, play, mind, receiver, edge, top) + noise[top]
+        # Of equals a device keeps the link that it has, or it would never come to rest.
+        if worth > best_worth + SLIGHT or (top == old and worth > best_worth - SLIGHT):
+            best, best_worth = top, worth
+    _move(board, terms, play, mind, receiver, edge, best)
+    return best != old
+
+
+@kernel
+def run_cycle(
+    board: Any,
+    terms: Any,
+    play: Any,
+    mind: Any,
+    keys: Any,
+    begin: Any,
+    end: Any,
+    stop: Any,
+    hot: Any,
+    first: Any,
+    free: Any,
+) -> Any:
+    """Revisions in turn from device `first` on, until `stop` messages are spent or nobody moves at temperature 0.
+
+    The temperature falls linearly from `hot`, at `begin` messages, to 0 a little before `end`. Returns the next device.
+    """
+    devices, edges = play.slots.shape
+    cold = max(begin + 0.5 * (end - begin), end - FINISH * devices)
+    receiver = first
+    while mind.messages[0] < stop and mind.quiet[0] < devices:
+        temperature = hot * max(0.0, (cold - mind.messages[0]) / max(cold - begin, 1.0))
+        changed = False
+        before = mind.messages[0]
+        for edge in range(edges):
+            if revise(board, terms, play, mind, keys[receiver], receiver, edge, temperature, free):
+                changed = True
+        if temperature <= 0.0 and not changed:
+            mind.quiet[0] += 1
+        elif mind.messages[0] == before:
+            mind.quiet[0] += 1  # nobody to ask: no message will ever be spent here
+        else:
+            mind.quiet[0] = 0
+        receiver = (receiver + 1) % devices
+    return receiver
+
+
+@kernel
+def temperature_unit(board: Any, terms: Any, play: Any, mind: Any) -> Any:
+    """Mean over the devices of the best gain that each could have alone: what temperatures are measured in."""
+    devices, slots = board.candidates.shape
+    gains = np.empty(slots)
+    unit = 0.0
+    for receiver in range(devices):
+        own_gains(board, terms, play, mind.known, receiver, gains)
+        unit += max(0.0, gains.max()) / devices
+    return unit
+
+
+def introduce(
+    board: Board,
+    terms: Terms,
+    budget: float,
+    spread: float = 0.0,
+    edges: int = 1,
+    apart: NDArray[np.float64] | None = None,
+) -> Mind:
+    """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with, and one number:
+    what it expects to gain itself.
+
+    Where introductions would cost over a tenth of the budget, receivers take them from their most reliable links only.
+    """
+    devices, slots = board.candidates.shape
+    partitions = board.counts.shape[1]
+    known = board.candidates >= 0
+    affordable = max(1, int(INTRODUCTIONS * budget))
+    if affordable < slots:
+        loss = np.where(known, board.drop, np.inf)
+        kept = np.argpartition(loss, affordable - 1, axis=1)[:, :affordable]
+        chosen = np.zeros_like(known)
+        np.put_along_axis(chosen, kept, True, axis=1)
+        known &= chosen
+    introductions = float(known.sum())
+    bonus = np.zeros(known.shape, dtype=np.float32)
+    reals, sums = 1.0, 1.0
+    if terms.clustered:
+        # Clusters of the transmitter there and of the receiver back, and everybody's sums to begin with.
+        d = components_of(board.gauss.own.shape[2])
+        introductions *= 2.0
+        reals, sums = partitions * (d + d * (d + 1) / 2.0), d * (d + 1.0) + 2.0 * d + 2.0
+    else:
+        expected_bonus(board, terms, known, bonus)
+    wish, lists, sketches = np.zeros_like(bonus), 0.0, 0.0
+    if spread > 0.0 and not terms.clustered:
+        wish = (terms.own * spread * wishes(board, known, edges, apart)).astype(np.float32)
+        if wish.any():
+            # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before,
+            # the sums from which everybody learns how far apart labels lie go up and down with the counts.
+            lists = 2.0 * edges * devices
+            sketches = 0.0 if apart is None else 2.0 * devices * partitions * VALUES
+    # Two more messages a device add up the population's counts and the temperature unit along a tree.
+    return Mind(
+        known=known,
+        bonus=bonus,
+        wish=wish,
+        draws=np.zeros(devices, dtype=np.int64),
+        messages=np.array([introductions + 2.0 * devices + lists]),
+        counts=np.array([(introductions + 2.0 * devices) * partitions + lists * partitions * (partitions - 1) / 2.0]),
+        reals=np.array([reals * introductions + 2.0 * sums * devices + sketches]),
+        quiet=np.zeros(1, dtype=np.int64),
+        quotes=np.zeros(1, dtype=np.int64),
+        revisions=np.zeros(1, dtype=np.int64),
+    )
+
+
+def find(task: Task) -> Found:
+    """Spend the message budget in cycles and keep the best graph."""
+    config, board, terms = task.config.marginal, task.board(), task.terms
+    free = free_choice(board, task.config.discovery.no_link)
+    devices = task.network.devices
+    keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
+    budget = config.messages * task.edges  # a device with several links has as many to negotiate
+    mind = introduce(board, terms, budget, config.spread, task.edges, task.network.apart)
+    play = start(board, terms, task.edges)
+    # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
+    choices = 1.0 + float(mind.known.sum(axis=1).mean())
+    hot = config.temperature * float(temperature_unit(board, terms, play, mind)) / max(np.log(choices), 1.0)
+    limit = float(budget) * devices
+    cycles = max(1, round(config.messages / config.cycle))
+    best, best_total = play.slots.copy(), -np.inf
+    for cycle in range(cycles):
+        begin = float(mind.messages[0])
+        end = begin + (limit - begin) / (cycles - cycle)
+        _cycle(task, board, terms, play, mind, keys, begin, end, hot, free)
+        value = float(total(board, terms, play)) + _granted(play, mind)
+        if cycles > 1:
+            _say(mind, 2.0 * devices, 0, 2.0 * devices)
+        if value > best_total + SLIGHT:
+            best, best_total = play.slots.copy(), value
+        else:
+            play = load(board, terms, best)
+        if mind.messages[0] + 5.0 * devices > limit:
+            break
+    return _found(task, best, mind)
+
+
+def _granted(play: Play, mind: Mind) -> float:
+    """What the links in force are worth beyond the objective."""
+    receivers, edges = np.nonzero(play.slots >= 0)
+    return float(mind.wish[receivers, play.slots[receivers, edges]].sum())
+
+
+def _cycle(
+    task: Task,
+    board: Board,
+    terms: Terms,
+    play: Play,
+    mind: Mind,
+    keys: NDArray[np.uint64],
+    begin: float,
+    end: float,
+    hot: float,
+    free: NDArray[np.bool_],
+) -> None:
+    """One cycle, interrupted now and then to show progress."""
+    mind.quiet[0] = 0
+    device, devices = 0, task.network.devices
+    limit = float(task.config.marginal.messages * task.edges) * devices
+    stride = max((end - begin) / 20, 1.0)
+    while mind.messages[0] < end and mind.quiet[0] < devices:
+        stop = min(float(mind.messages[0]) + stride, end)
+        device = run_cycle(board, terms, play, mind, keys, begin, end, stop, hot, device, free)
+        task.progress(min(float(mind.messages[0]) / limit, 1.0))
+
+
+def _found(task: Task, slots: NDArray[np.int32], mind: Mind) -> Found:
+    discovery = task.config.discovery
+    bits = float(mind.counts[0]) * discovery.count_bits + float(mind.reals[0]) * discovery.real_bits
+    return Found(slots, float(mind.messages[0]), bits, int(mind.revisions[0]))
+
+
+__all__ = ["find"]

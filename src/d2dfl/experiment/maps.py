@@ -1,0 +1,52 @@
+"""Devices and graphs as records that can be shown (findings.Map)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from d2dfl.discovery.discover import Discovery
+from d2dfl.network import Network
+from d2dfl.report.findings import Layer, Link, Map
+
+
+def map_of(title: str, network: Network, layers: Sequence[Layer], partitions: Sequence[str]) -> Map | None:
+    """The map of a network with the graphs of several methods; None where nobody knows where devices stand."""
+    if network.positions is None:
+        return None
+    return Map(
+        title=title,
+        partitions=tuple(partitions),
+        positions=_rows(network.positions, 1),
+        cluster=tuple(network.cluster.tolist()),
+        threshold=_rows(network.threshold, 1),
+        before=_rows(network.counts, 1),
+        layers=tuple(layers),
+    )
+
+
+def layer_of(title: str, found: Discovery, name: str | None = None) -> Layer:
+    """The graph of one discovery."""
+    network, graph = found.network, found.graph
+    links = []
+    for receiver, edge in zip(*graph.links, strict=True):
+        slot = graph.slots[receiver, edge]
+        links.append(
+            Link(
+                transmitter=int(graph.transmitter[receiver, edge]),
+                receiver=int(receiver),
+                loss=round(float(graph.drop[receiver, edge]), 4),
+                trusted=int(network.trust[receiver, slot].sum()),
+                amounts=tuple(round(float(amount), 1) for amount in graph.allocated[receiver, edge]),
+            )
+        )
+    return Layer(
+        name=name or found.method,
+        title=title,
+        after=_rows(found.evaluation.counts_after, 1),
+        satisfied=tuple(int(count) for count in found.evaluation.labels_satisfied),
+        links=tuple(links),
+    )
+
+
+def _rows(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], digits: int) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(round(float(value), digits) for value in row) for row in values)

@@ -1,0 +1,1 @@
+"""How local steps are computed: one device after another, stacked, or as one dense product."""

@@ -1,0 +1,129 @@
+"""The rounds of one federation, or of several whose devices are rows of the same tensor.
+
+One round: 1. who is present; 2. local steps up to the next aggregation; 3. the aggregation; 4. evaluation.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from d2dfl.config import FederationConfig
+from d2dfl.errors import UserError
+from d2dfl.federation.batches import Batches, plan_of
+from d2dfl.federation.evaluation import Exam
+from d2dfl.federation.executors.loop import Executor
+from d2dfl.federation.federated import Federated
+from d2dfl.federation.mixing import Mixing
+from d2dfl.federation.optimisers import Memory
+from d2dfl.federation.schemes import Moment, Scheme, present
+from d2dfl.federation.state import State
+
+
+@dataclass
+class Run:
+    """One federation among those that train together."""
+
+    data: Federated
+    seed: int
+    state: State
+    batches: Batches
+    exam: Exam
+    first: int  # its devices are the rows from here on
+    offset: int  # its pooled set begins here
+    here: NDArray[np.bool_]  # [device] present in this round
+
+    def weights(self, settings: FederationConfig) -> NDArray[np.float64]:
+        """[device] share in an average: datapoints after the exchange (R32); nothing for who is absent."""
+        sizes = self.data.sizes if settings.weighting == "data" else self.data.sizes > 0
+        return np.asarray(sizes * self.here, dtype=np.float64)
+
+
+@dataclass
+class Training:
+    """Federations with the same model and settings that train together."""
+
+    settings: FederationConfig
+    scheme: Scheme
+    runs: Sequence[Run]
+    params: Tensor  # [device of any run, parameter]; the runs' states hold views of it
+    memory: Memory
+    executor: Executor
+
+    def round(self) -> None:
+        """Train all runs one round further."""
+        number = self.runs[0].state.round
+        length = self.scheme.round_steps(self.settings)
+        for run in self.runs:
+            run.here = present(self.settings, run.seed, number, run.data.devices)
+            run.state.curves.begin_round(run.data.devices)
+        rows, losses, waiting = np.zeros(0, dtype=np.int64), [], 0
+        for step in range(number * length + 1, (number + 1) * length + 1):
+            waiting += 1
+            mixings = [
+                self.scheme.mix(Moment(self.settings, run.seed, step, run.weights(self.settings))) for run in self.runs
+            ]
+            if any(mixings) or step % length == 0:
+                rows, found = self._local_steps(waiting)
+                losses.append(found)
+                self._mix(mixings)
+                waiting = 0
+        self._finish(number + 1, rows, torch.cat(losses).cpu().numpy())
+
+    def _local_steps(self, steps: int) -> tuple[NDArray[np.int64], Tensor]:
+        plan = plan_of(
+            [(run.batches, run.here, run.state.done) for run in self.runs], steps, [run.offset for run in self.runs]
+        )
+        for run in self.runs:
+            run.state.done += steps * (run.here & (run.data.sizes > 0))
+        if not len(plan.rows):
+            return plan.rows, torch.empty(steps, 0)
+        return plan.rows, self.executor.train(self.params, self.memory, plan)
+
+    def _mix(self, mixings: Sequence[Mixing | None]) -> None:
+        for run, mixing in zip(self.runs, mixings, strict=True):
+            if mixing is None:
+                continue
+            mixing.apply(run.state.params)
+            if self.settings.momentum_rule == "mix":
+                for remembered in run.state.memory.values():
+                    mixing.apply(remembered)
+            run.state.curves.book(mixing)
+
+    def _finish(self, done: int, rows: NDArray[np.int64], losses: NDArray[np.float32]) -> None:
+        """Book a round: refuse losses that are no numbers, note the mean, evaluate when it is time."""
+        for run in self.runs:
+            mine = (rows >= run.first) & (rows < run.first + run.data.devices)
+            bad = ~np.isfinite(losses[:, mine]).all(axis=0)
+            if bad.any():
+                device = int(rows[mine][np.argmax(bad)]) - run.first
+                raise UserError(
+                    f"the loss of device {device} is no longer a number in round {done}: "
+                    f"give a learning rate below {self.settings.learning_rate:g}"
+                )
+            run.state.curves.training_losses.append(float(losses[:, mine].mean()) if mine.any() else math.nan)
+            run.state.round = done
+            if done % self.settings.evaluate_every == 0 or done >= self.settings.rounds:
+                self._evaluate(run)
+
+    def _evaluate(self, run: Run) -> None:
+        """Test the model of all, or the models of each where they differ (R33)."""
+        curves, done = run.state.curves, run.state.round
+        losses, scores = run.exam.results(self.executor, run.state.params)
+        fine = np.isfinite(losses) & np.isfinite(scores)
+        if not fine.all():
+            whose = "the shared model" if self.scheme.shared else f"device {run.exam.devices[np.argmin(fine)]}"
+            raise UserError(
+                f"the test loss of {whose} is no longer a number in round {done}: "
+                f"give a learning rate below {self.settings.learning_rate:g}"
+            )
+        curves.rounds.append(done)
+        curves.minibatches.append(done * self.scheme.round_steps(self.settings))
+        curves.scores.append(float(scores.mean()))
+        curves.spreads.append(float(scores.std()))
+        curves.losses.append(float(losses.mean()))
+        curves.device_scores.append(scores.tolist())

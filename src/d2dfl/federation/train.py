@@ -1,0 +1,231 @@
+"""Train on what was exchanged: `train` takes the devices' data and a model, and gives the curves."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from d2dfl.config import FederationConfig
+from d2dfl.federation.batches import Batches
+from d2dfl.federation.evaluation import Exam
+from d2dfl.federation.executors.capacity import SHARE, bytes_per_device, free_bytes
+from d2dfl.federation.executors.loop import TEST_PIECE, Job, channels_last
+from d2dfl.federation.executors.registry import Notice, choose_executor, processor, stack_pays
+from d2dfl.federation.executors.stack import obstacle
+from d2dfl.federation.federated import Federated
+from d2dfl.federation.layout import Layout
+from d2dfl.federation.models import Factory, build
+from d2dfl.federation.optimisers import OPTIMISERS, lasting_memory
+from d2dfl.federation.rounds import Run, Training
+from d2dfl.federation.schemes import scheme_named
+from d2dfl.federation.state import Curves, State, identity
+from d2dfl.needs import check_memory
+from d2dfl.rng import stream
+
+Progress = Callable[[float], None]  # called with the share of the rounds that is done
+
+
+def silent(_: object) -> None:
+    """No progress bar, no notice, nothing to do after a round."""
+
+
+def start(model_factory: Factory, data: Federated, settings: FederationConfig, seed: int = 0) -> State:
+    """A state before the first round: the same weights on all devices."""
+    model, loss = _model(model_factory, data, seed), data.objective(settings)
+    params = Layout.of(model).row_of(model).repeat(data.devices, 1)
+    return State(
+        params=params,
+        memory=lasting_memory(settings, params),
+        done=np.zeros(data.devices, dtype=np.int64),
+        seed=seed,
+        settings=identity(settings, data),
+        curves=Curves(loss.score_name, loss.higher_is_better),
+    )
+
+
+def model_of(model_factory: Factory, data: Federated, state: State, device: int = 0) -> nn.Module:
+    """The model of a device as a module of its own; in schemes with a server all devices hold the same."""
+    model = _model(model_factory, data, state.seed)
+    Layout.of(model).bind(model, state.params[device].detach().cpu().clone())
+    return model
+
+
+@torch.no_grad()
+def embeddings(
+    model_factory: Factory, data: Federated, state: State, inputs: NDArray[np.float32], device: int = 0
+) -> NDArray[np.float32]:
+    """Outputs [n, output] of a device's model for inputs [n, ...] as they are, for pictures and probes."""
+    model = model_of(model_factory, data, state, device).eval()
+    pieces = torch.split(torch.from_numpy(inputs), TEST_PIECE)
+    return np.concatenate([model(channels_last(piece)).numpy() for piece in pieces])
+
+
+def check_training(model_factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig) -> None:
+    """Refuse, before anything large is made, federations whose models do not fit into memory all at once."""
+    data, seed = runs[0]
+    parameters = Layout.of(_model(model_factory, data, seed)).parameters
+    kept = (
+        0
+        if settings.momentum_rule == "reset"
+        else sum(OPTIMISERS[settings.optimiser].remembers(parameters, settings).values())
+    )
+    rows = sum(data.devices for data, _ in runs)
+    longest = max(data.devices for data, _ in runs)
+    steps = scheme_named(settings.scheme).round_steps(settings)
+    drawn = 8.0 * longest * steps * min(settings.batch, max(int(data.sizes.max()) for data, _ in runs))
+    check_memory(
+        4.0 * rows * (parameters + kept) + drawn,
+        f"{len(runs):,} trainings of {longest:,} devices, {parameters:,} parameters each, need",
+        "take fewer devices, seeds or methods, a smaller federation.model or a smaller federation.interval",
+    )
+
+
+def train(
+    model_factory: Factory,
+    data: Federated,
+    settings: FederationConfig,
+    seed: int = 0,
+    progress: Progress = silent,
+    on_round: Callable[[State], None] = silent,
+    state: State | None = None,
+    notice: Notice = silent,
+) -> Curves:
+    """Train one federation. `state` goes on where a saved one stopped, or comes from `start`; it ends as the result."""
+    state = state or start(model_factory, data, settings, seed)
+    return _train(model_factory, [(data, seed)], settings, progress, lambda _, now: on_round(now), [state], notice)[0]
+
+
+def train_many(
+    model_factory: Factory,
+    runs: Sequence[tuple[Federated, int]],
+    settings: FederationConfig,
+    progress: Progress = silent,
+    on_round: Callable[[int, State], None] = lambda _number, _state: None,
+    states: Sequence[State] | None = None,
+    notice: Notice = silent,
+) -> list[Curves]:
+    """Train several federations (methods x seeds), as many at once as pays and fits into memory.
+
+    The curves are those of separate runs, up to rounding.
+    """
+    curves: list[Curves] = []
+    for numbers in _groups(model_factory, runs, settings, [state.round for state in states or ()]):
+        group = [runs[number] for number in numbers]
+        # Made only now: states of runs whose turn comes later would fill the memory.
+        own = (
+            [states[number] for number in numbers]
+            if states
+            else [start(model_factory, data, settings, seed) for data, seed in group]
+        )
+        share = _scaled(progress, numbers[0], len(numbers), len(runs))
+        curves += _train(model_factory, group, settings, share, _shifted(on_round, numbers[0]), own, notice)
+    return curves
+
+
+def _scaled(progress: Progress, first: int, size: int, total: int) -> Progress:
+    return lambda share: progress((first + share * size) / total)
+
+
+def _shifted(on_round: Callable[[int, State], None], first: int) -> Callable[[int, State], None]:
+    return lambda number, state: on_round(first + number, state)
+
+
+def _train(
+    factory: Factory,
+    runs: Sequence[tuple[Federated, int]],
+    settings: FederationConfig,
+    progress: Progress,
+    on_round: Callable[[int, State], None],
+    states: Sequence[State],
+    notice: Notice,
+) -> list[Curves]:
+    """Train federations together, from states that stand at the same round."""
+    training = _prepare(factory, runs, settings, states, notice)
+    progress(states[0].round / settings.rounds)
+    while states[0].round < settings.rounds:
+        training.round()
+        for number, state in enumerate(states):
+            on_round(number, state)
+        progress(states[0].round / settings.rounds)
+    return [state.curves for state in states]
+
+
+def _groups(
+    factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig, rounds: Sequence[int]
+) -> list[list[int]]:
+    """Runs that train together, in order: those that are alike, at the same round, and fit into memory."""
+    data, seed = runs[0]
+    place, model = processor(settings), _model(factory, data, seed)
+    inputs, targets = torch.from_numpy(data.inputs[:1]).to(place), torch.from_numpy(data.targets[:1]).to(place)
+    proximal = scheme_named(settings.scheme).proximal
+    job = Job(model.to(place), Layout.of(model), data.objective(settings), settings, proximal, inputs, targets)
+    if not stack_pays(job) or obstacle(job) is not None:
+        return [[number] for number in range(len(runs))]
+    room = SHARE * free_bytes(place) / bytes_per_device(job, stacked=True)
+    groups: list[list[int]] = [[0]]
+    for number in range(1, len(runs)):
+        before, now = runs[groups[-1][-1]][0], runs[number][0]
+        alike = (before.shape, before.outputs, before.loss) == (now.shape, now.outputs, now.loss)
+        together = sum(runs[member][0].devices for member in groups[-1]) + now.devices
+        if alike and (not rounds or rounds[number] == rounds[groups[-1][0]]) and together <= room:
+            groups[-1].append(number)
+        else:
+            groups.append([number])
+    return groups
+
+
+def _prepare(
+    factory: Factory,
+    runs: Sequence[tuple[Federated, int]],
+    settings: FederationConfig,
+    states: Sequence[State],
+    notice: Notice,
+) -> Training:
+    place, scheme = processor(settings), scheme_named(settings.scheme)
+    model = _model(factory, *runs[0]).to(place)
+    layout = Layout.of(model)
+    for (data, seed), state in zip(runs, states, strict=True):
+        state.check(settings, seed, data, layout.parameters)
+    params = _joined([state.params for state in states], place)
+    memory = {name: _joined([state.memory[name] for state in states], place) for name in states[0].memory}
+    inputs, targets, offsets = _pool([data for data, _ in runs], place)
+    prepared, first = [], 0
+    for (data, seed), state, offset in zip(runs, states, offsets, strict=True):
+        rows = slice(first, first + data.devices)
+        state.params = params[rows]
+        state.memory = {name: held[rows] for name, held in memory.items()}
+        batches = Batches(data.members, seed, 0 if scheme.full_gradient else settings.batch)
+        exam = Exam.of(data, settings, seed, scheme.shared, offset, place)
+        prepared.append(Run(data, seed, state, batches, exam, first, offset, np.ones(data.devices, dtype=bool)))
+        first += data.devices
+    job = Job(model, layout, data.objective(settings), settings, scheme.proximal, inputs, targets)
+    return Training(settings, scheme, prepared, params, memory, choose_executor(job, notice))
+
+
+def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:
+    return build(factory, data.shape, data.outputs, int(stream(seed, "weights").integers(2**63)))
+
+
+def _joined(parts: Sequence[Tensor], place: torch.device) -> Tensor:
+    return (parts[0] if len(parts) == 1 else torch.cat(list(parts))).to(place)
+
+
+def _pool(datas: Sequence[Federated], place: torch.device) -> tuple[Tensor, Tensor, list[int]]:
+    """The pooled sets of all runs, each set once, and where the set of each run begins."""
+    places: dict[tuple[int, int], int] = {}
+    distinct: list[Federated] = []
+    total = 0
+    for data in datas:
+        key = (id(data.inputs), id(data.targets))
+        if key not in places:
+            places[key] = total
+            distinct.append(data)
+            total += len(data.inputs)
+    offsets = [places[id(data.inputs), id(data.targets)] for data in datas]
+    inputs = [torch.from_numpy(data.inputs) for data in distinct]
+    targets = [torch.from_numpy(data.targets) for data in distinct]
+    if len(distinct) == 1:
+        return inputs[0].to(place), targets[0].to(place), offsets
+    return torch.cat(inputs).to(place), torch.cat(targets).to(place), offsets

@@ -1,0 +1,32 @@
+"""Where the experiments are: scripts, each with an EXPERIMENT, in the folder `experiments` beside this file."""
+
+from functools import cache
+from pathlib import Path
+
+from d2dfl.errors import UserError
+from d2dfl.paper.experiment import Experiment
+from d2dfl.plugins import load_file
+
+
+def scripts_folder() -> Path:
+    """The folder that holds the scripts and expected.toml."""
+    return Path(__file__).parent / "experiments"
+
+
+def experiment_names() -> list[str]:
+    """All of them, in the order of the paper."""
+    from d2dfl.paper.verdicts import expected
+
+    return list(expected(scripts_folder()))
+
+
+@cache
+def load_experiment(name: str) -> Experiment:
+    """An experiment of this package, or of a script of one's own (a path that ends in .py)."""
+    path = Path(name) if name.endswith(".py") else scripts_folder() / f"{name.replace('-', '_')}.py"
+    if not path.is_file():
+        raise UserError(f"there is no experiment {name!r}: the experiments are {', '.join(experiment_names())}")
+    found = getattr(load_file(path), "EXPERIMENT", None)
+    if not isinstance(found, Experiment):
+        raise UserError(f"{path} has no EXPERIMENT")
+    return found

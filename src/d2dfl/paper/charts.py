@@ -1,0 +1,166 @@
+"""Charts, tables and claims that many experiments share."""
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from d2dfl.paper.cells import final
+from d2dfl.paper.experiment import CONTROL, SYSTEMS, Contender, Point
+from d2dfl.paper.results import DEFAULT_RADIO, Array, Results, Shown, interval, known
+from d2dfl.report.findings import Bars, Chart, Line, Table
+
+Quantities = dict[str, dict[str, Array]]
+
+
+def line(contender: Contender, x: Array, values: Array) -> Line:
+    """values[seed, place] as a curve with its confidence band; places that nobody measured are left out."""
+    places = [place for place in range(values.shape[1]) if len(known(values[:, place]))]
+    bands = [interval(values[:, place]) for place in places]
+    # One seed has no band.
+    rows = [(mean, mean, mean) if not np.isfinite(low) else (mean, low, high) for mean, low, high in bands]
+    columns = (x[places], *np.array(rows).reshape(-1, 3).T)
+    return Line(contender.name, contender.title, *(tuple(float(value) for value in column) for column in columns))
+
+
+def text(values: Array, digits: int = 3) -> str:
+    """Mean and deviation over seeds."""
+    found = known(values)
+    return f"{found.mean():.{digits}f} ± {found.std():.{digits}f}" if len(found) else "–"
+
+
+def times(ratios: Array) -> str:
+    """Geometric mean over seeds."""
+    found = known(ratios)
+    return f"{np.exp(np.log(found).mean()):.1f}" if len(found) else "–"
+
+
+def curve_chart(results: Results, point: Point, title: str) -> Chart:
+    """Score against rounds."""
+    lines = []
+    for contender in results.contenders(point):
+        cells = results.cells(point, contender.name)
+        rounds = np.array(cells[0]["rounds"], dtype=np.float64)
+        lines.append(line(contender, rounds, np.array([cell["scores"] for cell in cells])))
+    return Chart(title, "round", results.score_name(point), tuple(lines))
+
+
+def sweep_chart(results: Results, title: str, x_name: str, y_name: str, of: Callable[[Any], float] = final) -> Chart:
+    """A value of each contender against the points of a sweep."""
+    return Chart(title, x_name, y_name, sweep_lines(results, results.points, of))
+
+
+def sweep_lines(results: Results, points: Sequence[Point], of: Callable[[Any], float] = final) -> tuple[Line, ...]:
+    """One line a contender over the points."""
+    x = np.array([point.value for point in points])
+    found = []
+    for contender in dict.fromkeys(item for point in points for item in results.contenders(point)):
+        rows = np.stack([results.each(point, contender.name, of) for point in points], axis=1)
+        found.append(line(contender, x, rows))
+    return tuple(found)
+
+
+def sweep_table(
+    results: Results,
+    title: str,
+    of: Callable[[Any], float] = final,
+    digits: int = 3,
+    points: Sequence[Point] = (),
+) -> Table:
+    """The same as a table: contenders down, points across (all of them, unless some are given)."""
+    points = points or results.points
+    rows = tuple(
+        (contender.title, *(text(results.each(point, contender.name, of), digits) for point in points))
+        for contender in dict.fromkeys(item for point in points for item in point.contenders)
+    )
+    return Table(title, ("method", *(point.name for point in points)), rows)
+
+
+def method_table(results: Results, point: Point, title: str) -> Table:
+    """One line a method: score, share of the gap, rounds and joules against no exchange, datapoints."""
+    rows = []
+    for contender in results.contenders(point):
+        name = contender.name
+        share = results.gap_closed(point, name)
+        ratios = [results.speedup(point, name, "none", radio) for radio in (None, DEFAULT_RADIO)]
+        moved, lost = (known(results.each(point, name, itemgetter(key))).mean() for key in ("moved", "lost"))
+        apart = known(results.each(point, name, lambda cell: cell["spreads"][-1])).mean()
+        rows.append(
+            (
+                contender.title,
+                text(results.final(point, name)),
+                f"{apart:.3f}" if apart > 0 else "–",
+                "–" if share is None else f"{share:.2f}",
+                *map(times, ratios),
+                f"{moved:,.0f} / {lost:,.0f}",
+            )
+        )
+    columns = (
+        "method",
+        results.score_name(point),
+        "over devices",
+        "gap closed",
+        "rounds ÷",
+        "joules ÷",
+        "moved / lost",
+    )
+    note = (
+        "Mean ± deviation over seeds of the last fifth of the curve; over devices: deviation at the end where they hold "
+        "different models. ÷: how many times fewer rounds and joules "
+        f"({DEFAULT_RADIO} radio) than no exchange until the score that no exchange ends with (geometric mean)."
+    )
+    return Table(title, columns, tuple(rows), note)
+
+
+def energy_bars(results: Results, point: Point, title: str, radio: str = DEFAULT_RADIO) -> Bars:
+    """Joules of a whole run by purpose."""
+    contenders = results.contenders(point)
+    cells = {item.name: [cell["purposes"][radio] for cell in results.cells(point, item.name)] for item in contenders}
+    parts = list(next(iter(cells.values()))[0])
+    values = tuple(
+        tuple(float(np.mean([cell[part] for cell in cells[item.name]])) for item in contenders) for part in parts
+    )
+    return Bars(title, "J", tuple(item.title for item in contenders), tuple(parts), values)
+
+
+def lead(results: Results, point: Point, suffix: str = "") -> Quantities:
+    """How far each system is ahead: of the weakest baseline (what "up to" says), of the strongest, and of the control."""
+    ranked = results.baselines(point)
+    systems = [system for system in SYSTEMS if results.there(point, system.name)]
+    found = {
+        key + suffix: {system.name: results.gain(point, system.name, rival.name) for system in systems}
+        for key, rival in (("up-to", ranked[-1]), ("over-best", ranked[0]))
+    }
+    if results.there(point, CONTROL.name):
+        # Only ours runs under the settings of the control.
+        ours = [system.name for system in systems if system.preset == CONTROL.preset]
+        found[f"over-control{suffix}"] = {name: results.gain(point, name, CONTROL.name) for name in ours}
+    return found
+
+
+def speed(results: Results, point: Point, suffix: str = "", radio: str | None = None) -> Quantities:
+    """How many times fewer rounds (or joules) than the weakest and than the strongest baseline."""
+    what, ranked = "rounds" if radio is None else "joules", results.baselines(point)
+    systems = [system.name for system in SYSTEMS if results.there(point, system.name)]
+    return {
+        f"{what}-{way}{suffix}": {name: results.speedup(point, name, rival.name, radio) for name in systems}
+        for way, rival in (("up-to", ranked[-1]), ("over-best", ranked[0]))
+    }
+
+
+def curves(results: Results) -> Shown:
+    """An experiment that plots score against rounds, at one point or at several."""
+    quantities: Quantities = {}
+    tables, charts, bars = [], [], []
+    measured = [point for point in results.points if results.baselines(point)]
+    for point in measured:
+        suffix = f" @ {point.name}" if len(results.points) > 1 else ""
+        quantities |= {**lead(results, point, suffix), **speed(results, point, suffix)}
+        quantities |= speed(results, point, suffix, DEFAULT_RADIO)
+        charts.append(curve_chart(results, point, point.name))
+        tables.append(method_table(results, point, point.name))
+        bars.append(energy_bars(results, point, f"Joules of the whole run, {point.name}"))
+    missing = [point.name for point in results.points if point not in measured]
+    notes = (f"not measured: {'; '.join(missing)}",) if missing else ()
+    return Shown(quantities, tuple(tables), tuple(charts), tuple(bars), notes=notes)

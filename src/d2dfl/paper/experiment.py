@@ -1,0 +1,112 @@
+"""An experiment: points to measure, contenders to measure there, seeds, and how the outcome is shown.
+
+A cell is one contender at one point with one seed. Whoever wants to know what a cell is reads its configuration: a
+preset, what all contenders have in common, the settings of the point, the changes of the contender, in this order.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from d2dfl.config import Config
+from d2dfl.config.presets import preset
+from d2dfl.experiment.setting import IID
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from d2dfl.paper.results import Results, Shown
+
+SCALES = ("tiny", "small", "paper")
+SEEDS: Mapping[str, int] = {"tiny": 2, "small": 3, "paper": 3}
+# Section VI: at most one incoming link, two where nothing is labelled. R35: all contenders have the same pseudo-labels, or
+# one could not tell the exchange from the labeller.
+ONE_LINK: Mapping[str, Any] = {"discovery.edges": 1}
+COMMON: Mapping[str, Mapping[str, Any]] = {
+    "unsupervised": {"discovery.edges": 2},
+    "semi": {**ONE_LINK, "partition.neighbours": 7},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A method with the settings it runs under."""
+
+    name: str
+    title: str
+    method: str
+    preset: str = "paper"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+# The paper's system, and its baselines under the same settings.
+NONE = Contender("none", "no exchange", "none")
+CLOSEST = Contender("closest", "closest", "closest")
+TRUSTED = Contender("most-trusted", "most trusted", "most-trusted")
+UNIFORM = Contender("uniform", "uniform", "uniform")
+GCN = Contender("gcn", "GCN", "gcn")
+BASELINES = (NONE, CLOSEST, TRUSTED, UNIFORM, GCN)
+PAPERS = Contender("qlearning", "paper's learner", "qlearning")
+# Ours under our settings; a uniform pick under them too, which shows what the settings alone do.
+OURS = Contender("marginal", "ours, as many links", "marginal", "best")
+FIVE = Contender("marginal-5", "ours, 5 links (default)", "marginal", "best", {"discovery.edges": 5})
+CONTROL = Contender("uniform-ours", "uniform, our settings", "uniform", "best")
+SHUFFLE = Contender(IID, "i.i.d. shuffle", IID, "best")
+CONTENDERS = (PAPERS, OURS, FIVE, *BASELINES, CONTROL, SHUFFLE)
+SYSTEMS = (PAPERS, OURS, FIVE)  # those that a claim of the paper is held against
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One place of a sweep, or the only one of an experiment without a sweep."""
+
+    name: str
+    settings: Mapping[str, Any]  # on top of the preset; "section.field" -> value
+    paradigm: str = "supervised"
+    contenders: tuple[Contender, ...] = CONTENDERS
+    value: float = 0.0  # where it stands on the axis of a sweep
+
+    def config(self, contender: Contender) -> Config:
+        """What this contender runs with here."""
+        base = preset(contender.preset, self.paradigm)
+        return base.with_(**{**COMMON.get(self.paradigm, ONE_LINK), **self.settings, **contender.changes})
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One measurement."""
+
+    point: str
+    contender: str
+    method: str
+    seed: int
+    config: Config
+
+
+Measure = Callable[[Sequence[Cell]], list[dict[str, Any]]]  # plain values, one dictionary a cell
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One row of the paper's evaluation."""
+
+    name: str
+    points: Callable[[str], Sequence[Point]]  # of a scale
+    show: "Callable[[Results], Shown]"
+    measure: Measure | None = None  # None: discover, exchange, train
+    seeds: Mapping[str, int] = field(default_factory=lambda: SEEDS)
+    drawn: "Callable[[Results, Path], None] | None" = None  # writes pictures of its own into a folder
+    setting: str = ""  # a sentence about the data, where no dataset is loaded
+    random: bool = True  # False: one seed says all
+    trains: bool = True  # False: its cells end before training
+
+    def cells(self, scale: str, seeds: int | None = None) -> list[Cell]:
+        """All measurements, in a fixed order."""
+        number = (seeds or self.seeds[scale]) if self.random else 1
+        return [
+            Cell(point.name, contender.name, contender.method, seed, config)
+            for point in self.points(scale)
+            for configs in [[(contender, point.config(contender)) for contender in point.contenders]]
+            for seed in range(number)
+            for contender, config in configs
+        ]

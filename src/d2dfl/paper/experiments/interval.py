@@ -1,0 +1,34 @@
+"""Fig. 7b: accuracy against the aggregation interval, SVHN, supervised; the same number of minibatches everywhere."""
+
+from d2dfl.paper import SYSTEMS, Experiment, Point, Results, Shown, sweep_chart, sweep_table, task
+
+INTERVALS = {"tiny": (2, 10), "small": (5, 10, 20, 50), "paper": (5, 10, 20, 50)}
+
+
+def points(scale: str) -> list[Point]:
+    settings = task("svhn", scale)
+    steps = settings["federation.rounds"] * settings["federation.interval"]
+    return [Point(f"interval {n}", {**settings, **every(n, steps // n)}, value=n) for n in INTERVALS[scale]]
+
+
+def every(interval: int, rounds: int) -> dict[str, int]:
+    return {
+        "federation.interval": interval,
+        "federation.rounds": rounds,
+        "federation.evaluate_every": max(1, rounds // 20),
+    }
+
+
+def show(results: Results) -> Shown:
+    first, last = results.points[0], results.points[-1]
+    names = [system.name for system in SYSTEMS]
+    best = {point.name: results.baselines(point)[0].name for point in (first, last)}
+    quantities = {
+        "growth": {n: results.gain(last, n, best[last.name]) - results.gain(first, n, best[first.name]) for n in names},
+        "growth-none": {n: results.gain(last, n, "none") - results.gain(first, n, "none") for n in names},
+    }
+    chart = sweep_chart(results, "Accuracy against the interval", "minibatches between aggregations", "accuracy")
+    return Shown(quantities, (sweep_table(results, "Final accuracy"),), (chart,))
+
+
+EXPERIMENT = Experiment("interval", points, show)

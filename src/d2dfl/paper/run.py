@@ -1,0 +1,355 @@
+"""Experiments as one grid of cells, and what they found.
+
+1. cells      every contender at every point with every seed; the same cell of two experiments is measured once
+2. grid       all of them in parallel, each kept as a file
+3. findings   tables, charts and verdicts of each experiment, made from the cells alone
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import platform
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from d2dfl.config import Config
+from d2dfl.data import datasets
+from d2dfl.errors import UserError
+from d2dfl.experiment.grid import Failure, Outcome, Progress, Task, read_cell, run_grid, silent
+from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
+from d2dfl.federation.schemes import scheme_named
+from d2dfl.paper.catalogue import load_experiment, scripts_folder
+from d2dfl.paper.experiment import GCN, SCALES, Cell, Experiment
+from d2dfl.paper.gpu import run_on_gpu
+from d2dfl.paper.results import Results
+from d2dfl.paper.verdicts import Expected, expected, verdicts
+from d2dfl.report.findings import FILE, Findings, counted, span
+from d2dfl.storage import TakenError, make_folder
+
+WORK = "d2dfl.paper.cells:run_task"
+ON_GPU = 2  # workers, where an experiment trains in a way of its own
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """Everything that was found, and what could not be measured."""
+
+    findings: tuple[Findings, ...]
+    failures: tuple[Failure, ...]
+    notices: tuple[str, ...]
+    seconds: Mapping[str, float]  # of one core, by experiment; a cell that two share counts for both
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which experiments, how large, how."""
+
+    names: Sequence[str]
+    scale: str
+    out: Path
+    seeds: int | None = None
+    engine: str = "local"
+    workers: int | None = None
+    resume: bool = False
+    show: bool = False  # measure nothing, show what is there
+
+
+def plan_of(scale: str) -> Plan:
+    """What the run folder of a reproduction is for."""
+    if scale not in SCALES:
+        raise UserError(f"there is no scale {scale!r:.80}: the scales are {', '.join(SCALES)}")
+    return Plan("reproduction", choices={"scale": scale})
+
+
+def reproduce(
+    request: Request,
+    on_progress: Callable[[Progress], None] = silent,
+    then: Callable[[Reproduced], None] = lambda _: None,
+) -> Reproduced:
+    """Measure and show experiments. One that cannot be measured is reported; the others go on.
+
+    `then` is called with what was found while the folder is still ours alone, to write more into it.
+    """
+    plan = plan_of(request.scale)
+    experiments = {name: load_experiment(name) for name in request.names}
+    if request.show:
+        read_mark(request.out)  # nothing is made where there is nothing to show
+    with run_folder(request.out, plan, "add") as folder:
+        done = _reproduced(experiments, request, folder, on_progress)
+        then(done)
+    return done
+
+
+def _reproduced(
+    experiments: Mapping[str, Experiment],
+    request: Request,
+    folder: RunFolder,
+    on_progress: Callable[[Progress], None],
+) -> Reproduced:
+    lacking = importlib.util.find_spec("torch_geometric") is None
+    cells, failures = _cells(experiments, request, lacking)
+    found = stored(request.out)
+    if request.show and not found:
+        raise UserError(f"{request.out} holds no measured cells: run the same command without --show first")
+    if not request.show:
+        if not request.resume:
+            _refuse_what_is_there(experiments, cells, found, request.out)
+        outcome = _measure(experiments, cells, found, request, on_progress)
+        failures += outcome.failures
+        found = stored(request.out)
+    findings, seconds = [], {}
+    for name, own in cells.items():
+        kept = {cell: found[key] for cell in own if (key := _key(experiments[name], name, cell)) in found}
+        seconds[name] = sum(item.seconds for item in kept.values())
+        try:
+            findings.append(_shown(experiments[name], name, request, own, {cell: kept[cell].values for cell in kept}))
+        except (UserError, ValueError, LookupError, StopIteration, TypeError, AttributeError, ArithmeticError) as error:
+            failures.append(Failure(name, f"too few cells to show it ({type(error).__name__}: {error})"))
+            if not request.show:  # what it showed before is no longer so
+                (request.out / experiments[name].name / FILE).unlink(missing_ok=True)
+    if not request.show:
+        _book(folder, seconds)
+    notices = ("the GCN baseline is left out: pip install 'd2dfl[gcn]'",) if lacking else ()
+    return Reproduced(tuple(findings), tuple(failures), notices, seconds)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a cell's file says."""
+
+    values: Mapping[str, Any]
+    seconds: float
+
+
+def stored(folder: Path) -> dict[str, Stored]:
+    """All measured cells of a folder, whichever grouping they were measured in; damaged files are passed over."""
+    found: dict[str, Stored] = {}
+    for path in sorted((folder / "cells").glob("*.json")):
+        cell = read_cell(path)
+        try:
+            if cell is not None:
+                keys, result = _keys(cell["payload"]), cell["result"]
+                for key, values in zip(keys, result["values"], strict=True):
+                    found[key] = Stored(values, result["seconds"] / len(keys))
+        except (ValueError, KeyError, TypeError, ArithmeticError):
+            continue
+    return found
+
+
+def _keys(payload: Mapping[str, Any]) -> list[str]:
+    """What the cells of a task are known by, whichever task they stand in."""
+    return [json.dumps([payload["experiment"], cell], sort_keys=True) for cell in payload["cells"]]
+
+
+def _refuse_what_is_there(
+    experiments: Mapping[str, Experiment],
+    cells: Mapping[str, Sequence[Cell]],
+    found: Mapping[str, Stored],
+    folder: Path,
+) -> None:
+    """What was measured is never lost, and never mixed with what is measured anew."""
+    for name, own in cells.items():
+        if any(_key(experiments[name], name, cell) in found for cell in own):
+            raise TakenError(f"{folder} holds measurements of {name}: go on with --resume, or give another folder")
+
+
+def _measure(
+    experiments: Mapping[str, Experiment],
+    cells: Mapping[str, Sequence[Cell]],
+    found: Mapping[str, Stored],
+    request: Request,
+    on_progress: Callable[[Progress], None],
+) -> Outcome:
+    """Run the grid of all cells that are missing."""
+    missing = {
+        name: [cell for cell in own if _key(experiments[name], name, cell) not in found] for name, own in cells.items()
+    }
+    tasks = _tasks(experiments, missing)
+    on_gpu = torch.cuda.is_available() and request.engine == "local"
+    training = [task for task in tasks if on_gpu and not task.payload["experiment"]]
+    first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
+    rest = run_grid(
+        [task for task in tasks if task not in training],
+        WORK,
+        request.out,
+        engine=request.engine,
+        workers=request.workers or (ON_GPU if on_gpu else None),
+        on_progress=on_progress,  # no resume: what has a result that can be used is not among the tasks
+    )
+    return rest if first is None else replace(rest, failures=(*first.failures, *rest.failures))
+
+
+def _cells(
+    experiments: Mapping[str, Experiment], request: Request, lacking: bool
+) -> tuple[dict[str, list[Cell]], list[Failure]]:
+    """The cells of every experiment whose data are there."""
+    cells: dict[str, list[Cell]] = {}
+    failures: list[Failure] = []
+    for name, experiment in experiments.items():
+        own = experiment.cells(request.scale, request.seeds)
+        try:
+            for config in {cell.config.data.dataset: cell.config for cell in own}.values():
+                if not request.show:
+                    _there(config)
+        except UserError as error:
+            failures.append(Failure(name, str(error)))
+            continue
+        cells[name] = [cell for cell in own if not (lacking and cell.method == GCN.method)]
+    return cells, failures
+
+
+def _there(config: Config) -> None:
+    """Fetch a dataset here and now, not in every worker."""
+    if config.data.dataset in datasets.names() and not datasets.status(config.data.dataset).ready:
+        datasets.load(config.data.dataset, verify=config.data.verify, download=config.data.download)
+
+
+def _tasks(experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[Cell]]) -> list[Task]:
+    """Cells as tasks; one that several experiments ask for is there once.
+
+    On a GPU the cells of a point and a seed train together, elsewhere alone: all tasks of a sweep have the same shape, and
+    code is compiled once.
+    """
+    together = torch.cuda.is_available()
+    groups: dict[tuple[Any, ...], list[tuple[str, Cell]]] = {}
+    known: set[str] = set()
+    for name, own in cells.items():
+        for cell in own:
+            key = _key(experiments[name], name, cell)
+            if key not in known:
+                known.add(key)
+                alike = (cell.config.federation,) if together else (cell.contender,)
+                groups.setdefault((name, cell.point, cell.seed, *alike), []).append((name, cell))
+    return [_task(experiments, members) for members in groups.values()]
+
+
+def _task(experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Cell]]) -> Task:
+    name, first = members[0]
+    payload = {
+        "experiment": _measured_by(experiments[name], name),
+        "cells": [_plain(experiments[name], cell) for name, cell in members],
+    }
+    who = first.contender
+    if len(members) > 1:
+        # After a resume fewer may be missing: they must not take the place of the file that has the others.
+        who = f"{len(members)} contenders {hashlib.sha256(''.join(_keys(payload)).encode()).hexdigest()[:8]}"
+    cost = sum(_cost(experiments[name], cell) for name, cell in members)
+    return Task(f"{name}/{first.point}/{who}/seed {first.seed}", payload, cost)
+
+
+def _measured_by(experiment: Experiment, name: str) -> str:
+    """The experiment whose own measure a cell needs, if it has one."""
+    return "" if experiment.measure is None else name
+
+
+def _plain(experiment: Experiment, cell: Cell) -> dict[str, Any]:
+    """A cell as plain values. Only a measure of an experiment's own may ask where it belongs."""
+    special = experiment.measure is not None
+    return {
+        **({"point": cell.point, "contender": cell.contender} if special else {}),
+        "method": cell.method,
+        "seed": cell.seed,
+        "config": cell.config.to_dict(),
+    }
+
+
+def _key(experiment: Experiment, name: str, cell: Cell) -> str:
+    return json.dumps([_measured_by(experiment, name), _plain(experiment, cell)], sort_keys=True)
+
+
+def _cost(experiment: Experiment, cell: Cell) -> float:
+    """Datapoints that it handles: the longest start first, and the estimate of the time left weighs by it."""
+    settings, devices = cell.config.federation, cell.config.network.devices
+    held = cell.config.data.samples or cell.config.network.samples_per_device
+    if not experiment.trains:
+        return float(held * devices)
+    heavy = 20.0 if settings.model.startswith("alexnet") else 5.0 if settings.model in ("cnn", "encoder-conv") else 1.0
+    a_round = held if settings.scheme == "fedsgd" else settings.interval * settings.batch
+    return devices * (held + heavy * settings.rounds * a_round)
+
+
+def _shown(
+    experiment: Experiment, name: str, request: Request, cells: Sequence[Cell], values: Mapping[Cell, Mapping[str, Any]]
+) -> Findings:
+    seeds = len({cell.seed for cell in cells})
+    results = Results.of(experiment, request.scale, seeds, values)
+    with warnings.catch_warnings():
+        # Where cells are missing there are means over nothing; they show as such.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        shown = experiment.show(results)
+    claims = claims_of(name)
+    folder = request.out / experiment.name
+    make_folder(folder)
+    if experiment.drawn is not None:
+        experiment.drawn(results, folder)
+    found = Findings(
+        name=experiment.name,
+        title=claims.title,
+        setting=experiment.setting or _sentence(experiment, cells, seeds),
+        figure=claims.figure,
+        claim=claims.claim,
+        scale=request.scale,
+        config=cells[0].config.to_toml(),
+        verdicts=verdicts(claims, shown) if claims.quantities else (),
+        tables=shown.tables,
+        charts=shown.charts,
+        bars=shown.bars,
+        maps=shown.maps,
+        pictures=shown.pictures,
+        notes=shown.notes,
+    )
+    missing = len(cells) - len(values)
+    notes = [f"{missing} of {len(cells)} cells were not measured"] if missing else []
+    if request.scale == "tiny" and not experiment.setting:
+        notes.append(
+            "This scale shows that everything runs; its data stand in for the paper's, whose name they bear here."
+        )
+    found = replace(found, notes=(*found.notes, *notes))
+    found.save(folder)
+    return found
+
+
+def claims_of(name: str) -> Expected:
+    """What the paper says about an experiment; nothing about one of the user's own."""
+    return expected(scripts_folder()).get(name, Expected("", Path(name).stem, "", {}, {}, {}))
+
+
+def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:
+    """Data, devices and lengths over all cells, and the number of seeds."""
+    sets = ", ".join(dict.fromkeys(_data_name(cell.config) for cell in cells))
+    parts = [
+        f"{span(cell.config.network.devices for cell in cells)} devices",
+        f"{span(cell.config.data.samples for cell in cells)} datapoints each",
+    ]
+    if experiment.trains:
+        models = " and ".join(dict.fromkeys(cell.config.federation.model for cell in cells))
+        rounds = span(cell.config.federation.rounds for cell in cells)
+        full = all(cell.config.federation.scheme == "fedsgd" for cell in cells)
+        steps = "one full gradient" if full else f"{span(_steps(cell.config) for cell in cells)} minibatches"
+        parts += [models, f"{rounds} rounds of {steps}"]
+    return f"{sets}; {', '.join(parts)}; {counted(seeds, 'seed')}"
+
+
+def _data_name(config: Config) -> str:
+    return "radio (generated data)" if config.data.dataset == "radio" else config.data.dataset
+
+
+def _steps(config: Config) -> int:
+    return scheme_named(config.federation.scheme).round_steps(config.federation)
+
+
+def _book(folder: RunFolder, seconds: Mapping[str, float]) -> None:
+    """When, where and how fast: all that a rerun may change."""
+    before = read_mark(folder.path).get("core_seconds")
+    known = {name: value for name, value in before.items() if name not in seconds} if isinstance(before, dict) else {}
+    place = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    folder.note(
+        hardware=f"{place}, {os.cpu_count()} cores",
+        core_seconds=known | {name: round(value, 1) for name, value in seconds.items()},
+    )

@@ -1,0 +1,130 @@
+"""The paper's numbers, and the rule by which ours are held against them.
+
+Every claim is a quantity with a null value (no effect) and mostly a number. Over seeds ours has a mean and a 95 %
+confidence interval (Student's t), turned so that the claimed effect is upwards:
+
+    reproduced       the whole interval is above the null, and the paper's number is not above the interval
+    direction only   the whole interval is above the null, the paper's number is above the interval
+    not reproduced   the interval reaches down to the null or lies below it
+
+A claim without a number is reproduced or not. Fewer than three seeds decide nothing. Ratios are averaged and judged in
+logarithms, in which twice and half are equally far from no effect.
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d2dfl.errors import UserError
+from d2dfl.paper.experiment import SYSTEMS
+from d2dfl.paper.results import Array, Shown, interval, known
+from d2dfl.report.findings import Verdict
+
+REPRODUCED, DIRECTION, NOT, FEW = "reproduced", "direction only", "not reproduced", "too few seeds"
+NO_CLAIM, UNSAID = "no claim", "not said"  # numbers that belong beside the paper's, which says nothing about them
+LEAST = 3  # seeds: two that happen to agree have an interval without width
+TITLES = {system.name: system.title for system in SYSTEMS}
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One claim."""
+
+    text: str
+    paper: str  # as the paper says it
+    value: float | None = None  # its number; None: the claim has none
+    null: float = 0.0
+    sign: int = 1  # -1: the claim is that it is small
+    digits: int = 3
+    ratio: bool = False
+    bounds: Sequence[float] = (-math.inf, math.inf)  # what it can be at all; an interval does not reach beyond
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the paper says about one experiment."""
+
+    figure: str
+    title: str
+    claim: str
+    quantities: Mapping[str, Quantity]
+    numbers: Mapping[str, Any]  # tables of the paper, as they are
+    cost: Mapping[str, float]  # core seconds that we measured, by scale
+
+
+@cache
+def expected(folder: Path) -> Mapping[str, Expected]:
+    """The paper's numbers, from expected.toml."""
+    path = folder / "expected.toml"
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise UserError(f"{path} is not readable: {error}") from None
+    return {name: _read(table, tables) for name, table in tables.items() if not name.startswith("_")}
+
+
+def _read(table: Mapping[str, Any], tables: Mapping[str, Any]) -> Expected:
+    fields = {**tables.get(table.get("inherits", ""), {}).get("quantities", {}), **table.get("quantities", {})}
+    quantities = {name: Quantity(**values) for name, values in fields.items()}
+    texts = (table["figure"], table["title"], table["claim"])
+    return Expected(*texts, quantities, table.get("numbers", {}), table.get("cost", {}))
+
+
+def judge(quantity: Quantity, values: Sequence[float] | Array) -> str:
+    """The verdict on values by seed."""
+    if quantity.paper == UNSAID:
+        return NO_CLAIM
+    if len(known(values)) < LEAST:
+        return FEW
+    _, low, high = spread(quantity, values)
+    if quantity.sign < 0:
+        low, high = -high, -low
+    if not low > quantity.sign * quantity.null:
+        return NOT
+    if quantity.value is not None and quantity.sign * quantity.value > high:
+        return DIRECTION
+    return REPRODUCED
+
+
+def spread(quantity: Quantity, values: Sequence[float] | Array) -> tuple[float, float, float]:
+    """Mean and interval, of logarithms where it is a ratio."""
+    found = [math.exp(value) for value in interval(np.log(known(values)))] if quantity.ratio else interval(values)
+    least, most = quantity.bounds
+    mean, low, high = (min(max(value, least), most) for value in found)
+    return mean, low, high
+
+
+def verdicts(claims: Expected, shown: Shown) -> tuple[Verdict, ...]:
+    """All claims of an experiment, for each system that was measured.
+
+    A quantity may be measured at several points, "name @ point", and the paper may say something else about each.
+    """
+    found = []
+    for key, systems in shown.quantities.items():
+        name, _, where = key.partition(" @ ")
+        quantity = claims.quantities.get(key) or claims.quantities.get(name)
+        if quantity is None:
+            raise UserError(f"expected.toml has no quantity {name!r} for this experiment")
+        for system, values in systems.items():
+            if len(known(values)):
+                text = f"{quantity.text} ({where})" if where else quantity.text
+                numbers, verdict, seeds = as_text(quantity, values), judge(quantity, values), len(known(values))
+                found.append(Verdict(text, TITLES.get(system, system), quantity.paper, numbers, verdict, seeds))
+    return tuple(found)
+
+
+def as_text(quantity: Quantity, values: Sequence[float] | Array) -> str:
+    """Mean and interval."""
+    mean, low, high = (plain(value, quantity.digits) for value in spread(quantity, values))
+    return f"{mean} (one seed)" if len(known(values)) < 2 else f"{mean} [{low}, {high}]"
+
+
+def plain(value: float, digits: int) -> str:
+    """A number without a minus before zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"

@@ -1,0 +1,1 @@
+"""A run or a reproduction as one page that needs nothing else."""

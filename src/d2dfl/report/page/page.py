@@ -1,0 +1,102 @@
+"""Findings as one web page that works offline: text and tables as markup, charts and maps drawn by a small script.
+
+Own SVG instead of plotly: the page of 25 experiments is a few hundred kilobytes, plotly alone 4.5 MB.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from d2dfl.report.look import palettes, slugs, titles
+from d2dfl.report.page.data import Entry, load_entries
+from d2dfl.report.page.html import Html, head, join, source, tag
+from d2dfl.report.page.section import section
+from d2dfl.report.page.verdicts import overview
+from d2dfl.storage import write_whole
+
+STYLES = ("base.css", "parts.css", "widgets.css")
+SCRIPTS = ("common.js", "chart.js", "bars.js", "map.js", "inspector.js", "page.js")
+
+
+def write_page(folders: Sequence[Path], path: Path, title: str = "") -> None:
+    """Write one self-contained page about everything that was found in the folders."""
+    write_whole(path, page(load_entries(folders), title).encode(errors="replace"))
+
+
+def page(entries: Sequence[Entry], title: str = "") -> str:
+    """The page as text; without a title it is called by the only record, or by what it is."""
+    title = title or (entries[0].findings.title if len(entries) == 1 else "What was found")
+    places = [f"s-{name}" for name in slugs(entry.findings.name for entry in entries)]
+    records = [entry.findings for entry in entries]
+    sections = map(section, entries, places, palettes(records), titles(records))
+    verdicts = overview(list(zip(records, places, strict=True)))
+    quiet = tag("noscript", tag("p", "Charts and maps need JavaScript; texts and tables do not.", class_="note"))
+    main = tag("main", _header(entries, title), quiet, verdicts, *sections, _footer(), id="content")
+    skip = tag("a", "Skip to the results", href="#content", class_="skip")
+    body = tag("body", skip, tag("div", _contents(entries, places), main, class_="page"), Html(_script()))
+    return f'<!doctype html>\n<html lang="en">{_head(title)}\n{body}</html>\n'
+
+
+def _asset(name: str) -> str:
+    return (files("d2dfl") / "report" / "page" / "assets" / name).read_text(encoding="utf-8")
+
+
+def _code() -> str:
+    return '(() => {\n"use strict";\n' + "\n".join(map(_asset, SCRIPTS)) + "})();\n"
+
+
+def _script() -> str:
+    return f"<script>{_code()}</script>"
+
+
+def _head(title: str) -> Html:
+    return head(
+        title,
+        "\n".join(map(_asset, STYLES)),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        scripts=source(_code()),
+    )
+
+
+def _header(entries: Sequence[Entry], title: str) -> Html:
+    """Title, what was run, at which scale, and with which versions."""
+    facts = [("Findings", ", ".join(entry.findings.name for entry in entries))]
+    scales = Counter(entry.findings.scale for entry in entries if entry.findings.scale)
+    if scales:
+        facts.append(("Scale", _counted(scales, len(entries))))
+    versions = Counter(
+        ", ".join(f"{name} {version}" for name, version in entry.versions) for entry in entries if entry.versions
+    )
+    if versions:
+        facts.append(("Versions", _counted(versions, len(entries))))
+    toggle = tag("button", "Dark", type="button", id="theme", aria_label="Switch between light and dark")
+    top = tag("div", tag("p", "d2dfl", class_="eyebrow"), toggle, class_="top")
+    rows = (tag("div", tag("dt", name), tag("dd", text)) for name, text in facts)
+    return tag("header", top, tag("h1", title), tag("dl", *rows, class_="facts"), class_="masthead")
+
+
+def _counted(texts: Counter[str], total: int) -> str:
+    """Each text, with how many share it where not all do."""
+    if list(texts.values()) == [total]:
+        return next(iter(texts))
+    return "; ".join(f"{text} ({number} of {total})" for text, number in texts.items())
+
+
+def _contents(entries: Sequence[Entry], places: Sequence[str]) -> Html:
+    links = []
+    for entry, place in zip(entries, places, strict=True):
+        found = entry.findings
+        number = tag("span", found.figure, class_="figure") if found.figure else Html()
+        links.append(tag("li", tag("a", number, tag("span", found.title), href=f"#{place}")))
+    if any(entry.findings.verdicts for entry in entries):
+        links.insert(0, tag("li", tag("a", tag("span", "All verdicts"), href="#overview")))
+    inside = tag("details", tag("summary", "Contents"), tag("ol", *links))
+    return tag("nav", inside, class_="contents", aria_label="Contents")
+
+
+def _footer() -> Html:
+    return tag(
+        "footer", join("Written by d2dfl from records of findings. The page needs no network."), class_="colophon"
+    )

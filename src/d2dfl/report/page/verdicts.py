@@ -1,0 +1,174 @@
+"""The paper's numbers beside ours: one row a quantity, one column a system; and all of them in one overview."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from d2dfl.report.findings import Findings, Verdict, counted
+from d2dfl.report.page.html import Html, join, tag
+
+# What a verdict says by more than its colour.
+SIGNS = {"reproduced": "✓", "direction only": "≈", "not reproduced": "✕"}
+KINDS = {"reproduced": "good", "direction only": "fair", "not reproduced": "poor"}
+OPEN = 60  # rows up to which the table of everything is open from the start
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity of the paper, and what each system gave."""
+
+    findings: Findings
+    place: str
+    results: tuple[Verdict, ...]
+
+
+def verdict_table(findings: Findings, place: str) -> Html:
+    """The verdicts of one record."""
+    return _table(_rows(findings, place), named=False) if findings.verdicts else Html()
+
+
+def overview(records: Sequence[tuple[Findings, str]]) -> Html:
+    """All verdicts: how many of each kind, by record, and in one table that can be filtered."""
+    records = [(findings, place) for findings, place in records if findings.verdicts]
+    if not records:
+        return Html()
+    rows = [row for findings, place in records for row in _rows(findings, place)]
+    verdicts = [item for findings, _ in records for item in findings.verdicts]
+    parts = [f"{number} {verdict}" for verdict, number in _counts(verdicts).items()]
+    text = f"{len(rows)} numbers of the paper, {len(verdicts)} verdicts: {', '.join(parts)}."
+    heading = tag(
+        "header", tag("h2", "All verdicts", id="overview-title"), tag("p", text, class_="setting"), _tally(verdicts)
+    )
+    lines = (_line(findings, place) for findings, place in records)
+    index = boxed(tag("table", tag("tbody", *lines), class_="index"))
+    summary = tag("summary", "Every number of the paper beside ours")
+    everything = tag(
+        "details", summary, _filters(verdicts), _table(rows, named=True), class_="all", open=len(rows) <= OPEN
+    )
+    return tag("section", heading, index, everything, id="overview", aria_labelledby="overview-title")
+
+
+def boxed(table: str) -> Html:
+    """A box in which a wide table scrolls by itself; the keyboard reaches it too."""
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Table, scrolls sideways")
+
+
+def _rows(findings: Findings, place: str) -> list[Row]:
+    groups: dict[tuple[str, str], list[Verdict]] = {}
+    for item in findings.verdicts:
+        groups.setdefault((item.quantity, item.paper), []).append(item)
+    return [Row(findings, place, tuple(items)) for items in groups.values()]
+
+
+def _systems(rows: Sequence[Row]) -> list[str]:
+    """Systems that are in a quarter of the rows or more: each has a column, the others are named where they are."""
+    counts = Counter(item.system for row in rows for item in row.results)
+    return [system for system, number in counts.items() if 4 * number >= len(rows)][:4]
+
+
+def _table(rows: Sequence[Row], named: bool) -> Html:
+    systems = _systems(rows)
+    head = ["Quantity", "Paper", *systems]
+    head = ["", *head] if named else head
+    body = (_row(row, systems, named) for row in rows)
+    table = tag("table", _head(head), tag("tbody", *body), class_="verdicts overview" if named else "verdicts")
+    return boxed(table)
+
+
+def _head(texts: Sequence[str]) -> Html:
+    return tag("thead", tag("tr", *(tag("th", text, scope="col") for text in texts)))
+
+
+def _row(row: Row, systems: Sequence[str], named: bool) -> Html:
+    found, first = row.findings, row.results[0]
+    cells = [tag("th", first.quantity, scope="row"), tag("td", first.paper, class_="paper")]
+    if named:
+        link = tag("a", found.figure or found.name, href=f"#{row.place}", title=found.title)
+        cells.insert(0, tag("td", link, class_="where"))
+    mine = {item.system: item for item in row.results}
+    if len(mine) == len(row.results) and mine.keys() <= set(systems):
+        cells += [tag("td", _result(mine[system]) if system in mine else "–") for system in systems]
+    else:
+        spread = {"colspan": str(max(1, len(systems))), "class_": "several"}
+        cells.append(tag("td", *(_result(item) for item in row.results), **spread))
+    words = [found.figure, found.name, found.title, first.quantity]
+    words += [word for item in row.results for word in (item.system, item.verdict)]
+    return tag("tr", *cells, data_words=" ".join(words).lower())
+
+
+def _result(item: Verdict) -> Html:
+    over = {"title": f"over {counted(item.seeds, 'seed')}"} if item.seeds else {}
+    ours = tag("span", item.ours, class_="ours", **over)
+    parts = (tag("span", item.system, class_="system"), ours, _pill(item.verdict))
+    return tag("div", *parts, class_="result", data_kind=_kind(item.verdict), data_system=item.system)
+
+
+def _pill(verdict: str) -> Html:
+    sign = tag("i", SIGNS.get(verdict, "·"), aria_hidden="true")
+    return tag("span", sign, verdict, class_=f"pill {_kind(verdict)}")
+
+
+def _kind(verdict: str) -> str:
+    return KINDS.get(verdict, "other")
+
+
+def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """How many of each kind there are, the best first."""
+    counts = Counter(item.verdict for item in verdicts)
+    order = dict.fromkeys([*KINDS, *counts])
+    return {verdict: counts[verdict] for verdict in order if counts[verdict]}
+
+
+def _tally(verdicts: Sequence[Verdict]) -> Html:
+    """The same as one bar."""
+    pieces, start = [], 0
+    for verdict, number in _counts(verdicts).items():
+        place = {"x": str(start), "width": str(number), "y": "0", "height": "1"}
+        pieces.append(tag("rect", class_=_kind(verdict), **place))
+        start += number
+    box = {"viewBox": f"0 0 {start} 1", "preserveAspectRatio": "none"}
+    return tag("svg", *pieces, class_="tally", aria_hidden="true", **box)
+
+
+def _line(findings: Findings, place: str) -> Html:
+    """One record among all: its name, and how its verdicts are."""
+    found = _counts(findings.verdicts)
+    return tag(
+        "tr",
+        tag("td", findings.figure),
+        tag("th", tag("a", findings.title, href=f"#{place}"), scope="row"),
+        tag("td", _tally(findings.verdicts), class_="share"),
+        tag(
+            "td",
+            *(_count(verdict, found.get(verdict, 0)) for verdict in dict.fromkeys([*KINDS, *found])),
+            class_="counts",
+        ),
+    )
+
+
+def _count(verdict: str, number: int) -> Html:
+    if not number:
+        return tag("span")
+    sign = tag("i", SIGNS.get(verdict, "·"), aria_hidden="true")
+    return tag("span", sign, str(number), tag("span", f" {verdict}", class_="hidden"), class_=_kind(verdict))
+
+
+def _filters(verdicts: Sequence[Verdict]) -> Html:
+    """Buttons for the verdicts and systems that there are, and a field for words."""
+    chips = [_chip("kind", "", "all", len(verdicts))]
+    chips += [_chip("kind", KINDS[text], text, number) for text, number in _counts(verdicts).items() if text in KINDS]
+    groups = [tag("div", *chips, class_="chips", role="group", aria_label="Filter by verdict")]
+    systems = Counter(item.system for item in verdicts)
+    if len(systems) > 1:
+        chips = [_chip("system", system, system, number) for system, number in systems.items()]
+        groups.append(tag("div", *chips, class_="chips", role="group", aria_label="Filter by system"))
+    field = tag("input", type="search", placeholder="Filter by words", aria_label="Filter by words")
+    return tag("div", *groups, field, tag("p", class_="said", role="status"), class_="filters")
+
+
+def _chip(what: str, value: str, text: str, number: int) -> Html:
+    sign = tag("i", SIGNS[text], aria_hidden="true") if text in SIGNS else Html()
+    look = f"pill {value if what == 'kind' and value else 'other'}"
+    words = join(sign, text, " ", tag("b", str(number)))
+    state = "false" if value else "true"
+    return tag("button", words, type="button", value=value, data_what=what, class_=look, aria_pressed=state)

@@ -1,0 +1,194 @@
+"""The command line as its users call it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from d2dfl.cli.app import app as cli
+from d2dfl.cli.output import Watch
+
+SMALL = ["--devices", "6", "--partitions", "5", "--set", "optimum.starts=1", "--set", "optimum.sweeps=20"]
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """The exit code of `d2dfl` with these arguments."""
+    monkeypatch.setattr(sys, "argv", ["d2dfl", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        cli.main()
+    code = caught.value.code
+    return 0 if code is None else int(code)
+
+
+def test_json_on_standard_output_is_nothing_but_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "discover", *SMALL, "--seed", "3", "--json", "-") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["seed"] == 3
+    assert result["config"]["network"]["devices"] == 6
+    assert len(result["counts_after"]) == 6
+    assert result["share_of_best_known"] <= 1.0
+
+
+def test_all_outputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    files = {"--json": "g.json", "--picture": "g.svg", "--graphml": "g.graphml"}
+    arguments = [part for option, name in files.items() for part in (option, str(tmp_path / name))]
+    assert call(monkeypatch, "discover", *SMALL, "--no-reference", *arguments, "--out", str(tmp_path / "all")) == 0
+    for name in files.values():
+        assert (tmp_path / name).stat().st_size > 100
+    assert {path.name for path in (tmp_path / "all").iterdir()} == {
+        "config.toml",
+        "graph.graphml",
+        "graph.html",
+        "graph.json",
+        "graph.png",
+        "network.npz",
+        "run.json",
+    }
+
+
+def test_a_saved_network_gives_the_same_graph(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "net.npz")
+    assert call(monkeypatch, "network", "--devices", "6", "--seed", "2", "--save", file) == 0
+    edges = []
+    for source in (["--devices", "6"], ["--network", file]):
+        capsys.readouterr()
+        assert call(monkeypatch, "discover", *source, "--seed", "2", "--no-reference", "--json", "-") == 0
+        edges.append(json.loads(capsys.readouterr().out)["edges"])
+    assert edges[0] == edges[1]
+
+
+def test_comparison(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = "marginal,closest,most-trusted,uniform,none,greedy,optimum"
+    assert (
+        call(monkeypatch, "compare-graphs", *SMALL, "--methods", names, "--json", "-", "--out", str(tmp_path / "c"))
+        == 0
+    )
+    captured = capsys.readouterr()
+    rows = json.loads(captured.out)
+    assert [row["method"] for row in rows] == names.split(",")
+    assert max(row["share_of_best_known"] for row in rows) == 1.0
+    assert {path.name for path in (tmp_path / "c").iterdir()} == {
+        "comparison.json",
+        "config.toml",
+        "run.json",
+        "graphs.html",
+        "graphs.png",
+        "network.npz",
+    }
+    for name in names.split(","):
+        assert name in captured.err
+
+
+def test_preset_chooses_the_method_and_the_later_setting_wins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "c.toml"
+    file.write_text("[qlearning]\nsteps = 50\n[network]\ndevices = 9\n")
+    arguments = [
+        "discover",
+        "--preset",
+        "paper",
+        "--config",
+        str(file),
+        "--set",
+        "network.devices=8",
+        "--devices",
+        "6",
+        "--no-reference",
+        "--json",
+        "-",
+    ]
+    assert call(monkeypatch, *arguments) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (result["method"], result["steps"]) == ("qlearning", 50)
+    assert result["config"]["network"]["devices"] == 6
+
+
+def test_no_edges_are_explained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(monkeypatch, "discover", *SMALL, "--trust", "none", "--no-reference") == 0
+    assert "6 devices have no link: is trusted with nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["discover", "--method", "nothing"], "the methods are"),
+        (["discover", "--preset", "nothing"], "the presets are"),
+        (["discover", "--set", "reward.nothing=1"], "section reward has"),
+        (["discover", "--labels-per-device", "11"], "only 10 partitions"),
+        (["discover", "--devices", "0"], "network.devices"),
+        (["discover", "--devices", "many"], "--devices"),
+        (["discover", "--seed", "-1"], "--seed"),
+        (["discover", "--edges", "0"], "discovery.edges"),
+        (["discover", "--trust", "sometimes"], "trust rule"),
+        (["discover", "--network", "missing.npz"], "no file"),
+        (["discover", "--network", "missing.txt"], ".npz or .json"),
+        (["discover", "--network", "x.npz", "--devices", "5"], "only one of them"),
+        (["discover", "--picture", "graph.bmp"], ".png"),
+        (["discover", "--config", "missing.toml"], "TOML"),
+        (["discover", "--nothing"], "--nothing"),
+        (["compare-graphs", "--methods", "closest,nothing"], "the methods are"),
+        (["network", "--save", "net.txt"], ".npz or .json"),
+        (["run", "--dataset", "nothing"], "the datasets are"),
+        (["run", "--scheme", "nothing"], "the schemes are"),
+        (["compare", "--set", "data.samples=5000"], "at most 57"),
+        (["compare", "--set", "federation.model=nothing"], "the models are"),
+        (["data", "info", "nothing"], "the datasets are"),
+        (["nothing"], "nothing"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    arguments: list[str], says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(monkeypatch, *arguments) == 2
+    captured = capsys.readouterr()
+    assert says in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_write_leaves_the_old_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "net.npz"
+    np.savez(file, counts=[[1.0]])
+    before = file.read_bytes()
+    assert call(monkeypatch, "discover", "--network", str(file)) == 2
+    assert file.read_bytes() == before
+    assert call(monkeypatch, "discover", *SMALL, "--no-reference", "--json", str(tmp_path / "none" / "x.json")) == 2
+    assert not (tmp_path / "none").exists()
+
+
+def test_lists(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(monkeypatch, "methods") == 0
+    assert "qlearning" in capsys.readouterr().out
+    assert call(monkeypatch, "fields") == 0
+    assert "reward.gate" in capsys.readouterr().out
+    assert call(monkeypatch, "--help") == 0
+    assert "discover" in capsys.readouterr().out
+
+
+def test_as_a_program() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "d2dfl", "discover", "--devices", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_a_long_training_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    now = iter([0.0, 1.0, 5.0, 20.0, 40.0])
+    watch = Watch("the training", clock=lambda: next(now))
+    for share in (0.1, 0.1, 0.2, 0.3):
+        watch(share)
+    assert capsys.readouterr().err == "the rest of the training takes about 3 min\n"

@@ -1,0 +1,384 @@
+"""The game for others: its rewards are those of `evaluate`, its messages those of the learners, its interface PettingZoo's."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_gaussian import clustered
+
+from conftest import config_of
+from d2dfl import Config, Network, UserError
+from d2dfl.discovery.equations.messages import exchange
+from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of
+from d2dfl.discovery.methods import qlearning
+from d2dfl.discovery.task import Task
+from d2dfl.env.vector import REWARDS, Outcome, VectorGame
+from d2dfl.errors import MissingExtraError
+from d2dfl.network import channel
+
+PAGE = Path(__file__).parents[2] / "docs" / "env.md"
+needs_pettingzoo = pytest.mark.skipif(importlib.util.find_spec("pettingzoo") is None, reason="needs the extra env")
+
+
+def environment(*arguments: Any, **settings: Any) -> Any:
+    from d2dfl.env import GraphDiscovery
+
+    return GraphDiscovery(*arguments, **settings)
+
+
+def worth(network: Network, links: np.ndarray, config: Config) -> Evaluation:
+    over_ask = config.reward.threshold_rule == "over-ask"
+    return evaluate(network, graph_of(network, links, over_ask), config.reward)
+
+
+def rounds(game: VectorGame, number: int, seed: int = 0) -> Iterator[tuple[int, Outcome]]:
+    """Random joint actions, legal or not: the link that each step revises, and what it gave."""
+    rng = np.random.default_rng(seed)
+    for _ in range(number):
+        edge = game.edge
+        yield edge, game.step(rng.integers(game.slots + 1, size=(game.copies, game.devices)))
+
+
+def agrees(game: VectorGame, edge: int, outcome: Outcome) -> None:
+    """Every number of a step against `evaluate`, with and without each device's link."""
+    for copy in range(game.copies):
+        network, links = game.played(copy), game.links[copy]
+        whole = worth(network, links, game.config)
+        assert outcome.objective[copy] == pytest.approx(whole.objective, abs=1e-9)
+        np.testing.assert_allclose(outcome.local[copy], whole.local_rewards, atol=1e-9)
+        for device in range(game.devices):
+            fewer = links.copy()
+            fewer[device, edge] = -1
+            lost = whole.objective - worth(network, fewer, game.config).objective
+            assert outcome.marginal[copy, device] == pytest.approx(lost, abs=1e-9)
+
+
+@pytest.mark.parametrize("edges", [1, 3])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_rewards_are_those_of_evaluate(config: Config, edges: int, dynamic: bool) -> None:
+    config = config.with_(**{"discovery.edges": edges, "channel.dynamic": dynamic, "channel.slots": 5})
+    game = VectorGame([Network.generate(config, seed) for seed in (1, 2)], config)
+    for edge, outcome in rounds(game, 6):
+        agrees(game, edge, outcome)
+        assert (outcome.marginal[game.links[:, :, edge] < 0] == 0).all()
+
+
+@pytest.mark.parametrize("edges", [1, 2])
+def test_rewards_on_data_clusters(edges: int) -> None:
+    config = Config().with_(**{"discovery.edges": edges})
+    game = VectorGame([clustered(seed=0), clustered(seed=1)], config)
+    for edge, outcome in rounds(game, 6):
+        agrees(game, edge, outcome)
+        seen = game.observe()
+        assert np.abs(seen).max() <= 1.0
+        assert (seen[:, :, :-1] >= 0.0).all()
+
+
+def test_marginal_rewards_differ_as_the_objective_does() -> None:
+    """R6: an exact potential game, whoever changes its mind."""
+    config = config_of("best", **{"discovery.edges": 1})
+    network = Network.generate(config, 4)
+    actions = np.random.default_rng(0).integers(9, size=(1, 9))
+    for device in range(9):
+        other = actions.copy()
+        other[0, device] = (other[0, device] + 3) % 9
+        one, two = (VectorGame([network], config).step(choice) for choice in (actions, other))
+        change = one.marginal[0, device] - two.marginal[0, device]
+        assert change == pytest.approx(one.objective[0] - two.objective[0], abs=1e-12)
+
+
+def test_copies_do_not_know_of_each_other() -> None:
+    config = config_of("best", **{"discovery.edges": 2})
+    networks = [Network.generate(config, seed) for seed in range(3)]
+    together, alone = VectorGame(networks, config), [VectorGame([network], config) for network in networks]
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        actions = rng.integers(9, size=(3, 9))
+        outcome, parts = together.step(actions), [one.step(actions[[at]]) for at, one in enumerate(alone)]
+        for column, columns in zip(outcome, zip(*parts, strict=True), strict=True):
+            np.testing.assert_array_equal(column, np.concatenate(columns))
+        np.testing.assert_array_equal(together.observe(), np.concatenate([one.observe() for one in alone]))
+        np.testing.assert_array_equal(together.masks(), np.concatenate([one.masks() for one in alone]))
+
+
+def test_reset_forgets_everything() -> None:
+    config = config_of("best", **{"discovery.edges": 2, "channel.dynamic": True})
+    game = VectorGame([Network.generate(config, 0)], config, seed=3)
+    first = [game.observe()] + [game.observe() for _ in rounds(game, 3)]
+    game.reset(3)
+    again = [game.observe()] + [game.observe() for _ in rounds(game, 3)]
+    np.testing.assert_array_equal(first, again)
+    game.reset(4)
+    assert (game.observe() != first[0]).any()
+
+
+def three_phones() -> Network:
+    """Device 0 lacks 20 of partition 1 and hears 1 and 2; device 2 hears only 1, over a lossless link."""
+    trust = np.ones((3, 3, 2))
+    trust[2, 0] = [1, 0]
+    drop = np.array([[0.0, 0.5, 0.2], [1.0, 0.0, 0.3], [1.0, 0.0, 0.0]])
+    counts = np.array([[70, 10], [10, 54], [40, 10]])
+    return Network.from_arrays(counts=counts, threshold=np.full((3, 2), 30), trust=trust, drop=drop)
+
+
+def test_an_observation_by_hand() -> None:
+    config = Config().with_(**{"discovery.edges": 1, "channel.levels": 4})
+    game = VectorGame([three_phones()], config, reward="local")
+    np.testing.assert_array_equal(game.masks()[0], [[1, 1, 1], [1, 0, 1], [1, 0, 1]])
+    first = game.observe()[0]
+    held = [[70 / 80, 10 / 80], [10 / 64, 54 / 64], [40 / 50, 10 / 50]]
+    np.testing.assert_allclose(first[:, :2], held, rtol=1e-6)
+    np.testing.assert_allclose(first[:, 2:4], [[0, 2 / 3], [2 / 3, 0], [0, 2 / 3]], rtol=1e-6)
+    # What arrives goes from 0.5 to 1: losses of 0.5, 0.2, 0.3 and 0 are on levels 1, 3, 2 and 4 of 4.
+    np.testing.assert_allclose(first[:, 4:6], [[1 / 4, 3 / 4], [2 / 4, 0], [1, 0]])
+    assert (first[:, 6:] == 0).all()
+    outcome = game.step([[0, 2, 0]])
+    seen = game.observe()[0]
+    np.testing.assert_array_equal(seen[:, :6], first[:, :6])
+    np.testing.assert_array_equal(seen[:, 6:8], [[1, 0], [0, 0], [1, 0]])
+    np.testing.assert_allclose(seen[:, 8:10], [[0, 1], [0, 0], [0, 1]])  # both ask device 1 for all they lack
+    # Device 0 over-asks for 40, device 2 for 20, and device 1 has 24 to spare: 24 / 60 for both.
+    np.testing.assert_allclose(seen[:, 10:12], [[0, 0.4], [0, 0], [0, 0.4]], rtol=1e-6)
+    np.testing.assert_allclose(seen[:, 12], outcome.local[0] / (1 + np.abs(outcome.local[0])), rtol=1e-6)
+    game.step([[1, 1, 2]])  # 1 keeps partition 1 from device 0; slot 1 of device 1 is padding: no link
+    np.testing.assert_array_equal(game.links[0, :, 0], [1, -1, -1])
+    assert (game.observe()[0, :, 8:12] == 0).all()
+
+
+def test_masks_follow_the_links_in_turn() -> None:
+    config = config_of("best", **{"discovery.edges": 2, "channel.slots": 4})
+    game = VectorGame([Network.generate(config, 0)], config)
+    assert (game.masks() == 1).all()
+    game.step(np.zeros((1, 9), dtype=int))
+    np.testing.assert_array_equal(game.masks()[0], np.tile([0, 1, 1, 1, 1], (9, 1)))
+    game.step(np.zeros((1, 9), dtype=int))  # forbidden: no link
+    np.testing.assert_array_equal(game.links[0], np.tile([0, -1], (9, 1)))
+    assert (game.masks() == 1).all()  # the first link is revised: its slot is free
+    game.step(np.full((1, 9), 4))
+    assert (game.links == -1).all()
+
+
+def test_a_dynamic_channel_shows_the_powers_of_the_next_step() -> None:
+    config = config_of("best", **{"discovery.edges": 1, "channel.dynamic": True, "channel.levels": 8})
+    game = VectorGame([Network.generate(config, 0)], config)
+    seen = set()
+    for _ in rounds(game, 3):
+        assert game.played() is not game.networks[0]
+        shown = game.observe()[0, :, 12:20]
+        agrees(game, 0, game.step(np.zeros((1, 9), dtype=int)))
+        np.testing.assert_allclose(shown, (channel.quantise(game.played().rss, config.channel) + 1) / 8, rtol=1e-6)
+        seen.add(shown.tobytes())
+    assert len(seen) == 3
+
+
+@pytest.mark.parametrize("reward", ["local", "global"])
+def test_messages_of_a_round_are_those_of_the_papers_learner(reward: str) -> None:
+    for config, network in (
+        (config_of("paper"), Network.generate(config_of("paper"), 0)),
+        (Config().with_(**{"discovery.edges": 1}), clustered()),
+    ):
+        game = VectorGame([network], config, reward=reward)
+        spent = [(outcome.messages.sum(), outcome.message_bits.sum()) for _, outcome in rounds(game, 5)]
+        assert np.sum(spent, axis=0) == pytest.approx(qlearning.cost(Task(network, config, 0), 5))
+
+
+def test_a_marginal_reward_costs_what_a_quote_costs() -> None:
+    config = config_of("best", **{"discovery.edges": 1, "network.trust": "full", "channel.slots": 3})
+    network = Network.generate(config, 0)
+    game = VectorGame([network], config)
+    total, settings = 0, config.discovery
+    for _, outcome in rounds(game, 10):
+        links = game.links[0]
+        before = exchange(network, links, True).allocated.sum(axis=1)
+        for device in range(9):
+            fewer = links.copy()
+            fewer[device] = -1
+            moved = np.abs(exchange(network, fewer, True).allocated.sum(axis=1) - before).max(axis=1) > 1e-12
+            linked = links[device, 0] >= 0
+            moved[[device, network.candidates[device, links[device, 0]]]] = False
+            others = int(moved.sum()) if linked else 0
+            assert outcome.messages[0, device] == 4 + 2 * others
+            bits = (3 + others) * 6 * settings.count_bits + (2 + 2 * linked + 3 * others) * settings.real_bits
+            assert outcome.message_bits[0, device] == bits
+            total += others
+    assert total >= 20
+
+
+def test_a_marginal_reward_on_data_clusters_takes_sums() -> None:
+    """Each device whose share changes tells its sums too: 11 numbers with 2 components."""
+    config = Config().with_(**{"discovery.edges": 1})
+    one, two = (VectorGame([clustered()], config, reward=reward) for reward in ("local", "marginal"))
+    for (_, local), (_, marginal) in zip(rounds(one, 10), rounds(two, 10), strict=True):
+        others = (marginal.messages - local.messages) / 2
+        reals = 2 * (two.links[:, :, 0] >= 0) + (3 + 11) * others
+        np.testing.assert_array_equal(marginal.message_bits - local.message_bits, 3 * 16 * others + 32 * reals)
+
+
+def test_other_links_are_asked_again() -> None:
+    config = config_of("best", **{"discovery.edges": 3})
+    game = VectorGame([Network.generate(config, 0)], config, reward="local")
+    actions = iter(np.array([[0], [1], [2], [8]]).repeat(9, axis=1))
+    for kept in (0, 1, 2, 2):  # links beside the one that the step revises
+        assert (game.step([next(actions)]).messages == 4 + 2 * kept).all()
+
+
+def test_bad_input_is_one_sentence() -> None:
+    config = config_of("best")
+    network = Network.generate(config, 0)
+    game = VectorGame([network], config)
+    lonely = Network.generate(config.with_(**{"network.devices": 1}), 0)
+    other = Network.generate(config.with_(**{"network.devices": 5}), 0)
+    for make, words in (
+        (lambda: VectorGame([network], config, reward="team"), "local, global, marginal"),
+        (lambda: VectorGame([], config), "at least one"),
+        (lambda: VectorGame([lonely], config), "no device hears"),
+        (lambda: VectorGame([network, other], config), "differ in shape"),
+        (lambda: VectorGame([network], config.with_(**{"discovery.action": "partition"})), "discovery.action=device"),
+        (lambda: game.step([[0] * 8]), "[1, 9]"),
+        (lambda: game.step([[0.5] * 9]), "whole numbers"),
+        (lambda: game.step([[9] * 9]), "0 to 8"),
+        (lambda: game.step([[-1] * 9]), "0 to 8"),
+    ):
+        with pytest.raises(UserError) as caught:
+            make()
+        assert words in str(caught.value)
+
+
+def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pettingzoo", None)
+    monkeypatch.delitem(sys.modules, "d2dfl.env", raising=False)
+    with pytest.raises(MissingExtraError, match=r"pip install 'd2dfl\[env\]'"):
+        importlib.import_module("d2dfl.env")
+
+
+@needs_pettingzoo
+@pytest.mark.parametrize("edges", [1, 3])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_pettingzoos_own_checks(edges: int, dynamic: bool) -> None:
+    from pettingzoo.test import parallel_api_test, parallel_seed_test
+
+    config = config_of("best", **{"discovery.edges": edges, "channel.dynamic": dynamic, "channel.slots": 5})
+    parallel_api_test(environment(config, steps=20), 50)
+    parallel_seed_test(lambda: environment(config, steps=20), 50)
+
+
+def episode(env: Any, seed: int | None, actions: int) -> list[Any]:
+    """Everything that an episode of random legal actions shows."""
+    rng = np.random.default_rng(actions)
+    seen, infos = env.reset(seed=seed)
+    told = [seen, infos, env.state()]
+    while env.agents:
+        agents = env.agents
+        assert list(seen) == agents
+        assert all(env.observation_space(agent).contains(seen[agent]) for agent in agents)
+        assert env.state_space.contains(env.state())
+        chosen = {agent: int(rng.choice(np.flatnonzero(seen[agent]["action_mask"]))) for agent in agents}
+        assert all(env.action_space(agent).contains(chosen[agent]) for agent in agents)
+        seen, *rest = env.step(chosen)
+        told += [seen, *rest, env.state()]
+    assert all(env.observation_space(agent).contains(seen[agent]) for agent in env.possible_agents)
+    return told
+
+
+@needs_pettingzoo
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_the_same_seed_gives_the_same_episode(dynamic: bool) -> None:
+    from gymnasium.utils.env_checker import data_equivalence
+
+    config = config_of("best", **{"discovery.edges": 2, "channel.dynamic": dynamic, "channel.slots": 5})
+    env = environment(config, steps=6)
+    first, following = episode(env, 3, 0), episode(env, None, 0)
+    assert data_equivalence(first, episode(env, 3, 0))
+    assert data_equivalence(following, episode(env, None, 0))
+    assert not data_equivalence(first, following)  # a network of its own
+    assert not data_equivalence(first, episode(env, 4, 0))
+
+
+@needs_pettingzoo
+@pytest.mark.parametrize("reward", REWARDS)
+def test_steps_show_the_game(reward: str) -> None:
+    config = config_of("best", **{"discovery.edges": 1})
+    env = environment(config, reward=reward, steps=3)
+    observations, infos = env.reset(seed=7)
+    game = VectorGame([Network.generate(config, 7)], config, reward=reward)
+    np.testing.assert_array_equal(env.network.counts, game.networks[0].counts)
+    assert env.agents == [f"device_{number}" for number in range(9)]
+    assert infos == {agent: {} for agent in env.agents}
+    rng = np.random.default_rng(0)
+    for step in range(3):
+        agents, actions = env.agents, rng.integers(9, size=9)
+        outcome = game.step([actions])
+        observations, rewards, terminations, truncations, infos = env.step(dict(zip(agents, actions, strict=True)))
+        assert not any(terminations.values())
+        assert list(truncations.values()) == [step == 2] * 9
+        for number, agent in enumerate(agents):
+            parts = {
+                "local": outcome.local[0, number],
+                "global": outcome.objective[0],
+                "marginal": outcome.marginal[0, number],
+                "messages": outcome.messages[0, number],
+                "message_bits": outcome.message_bits[0, number],
+            }
+            assert infos[agent] == parts
+            assert rewards[agent] == parts[reward]
+            np.testing.assert_array_equal(observations[agent]["observation"], game.observe()[0, number])
+            np.testing.assert_array_equal(observations[agent]["action_mask"], game.masks()[0, number])
+    assert env.agents == []
+    assert worth(env.network, env.graph.slots, config).objective == pytest.approx(infos["device_0"]["global"])
+    env.close()
+
+
+@needs_pettingzoo
+def test_a_given_network_stays() -> None:
+    network = three_phones()
+    env = environment(Config(), network, steps=1)
+    for seed in (1, 2, None):
+        env.reset(seed=seed)
+        assert env.network is network
+
+
+@needs_pettingzoo
+def test_a_picture() -> None:
+    config = config_of("best")
+    env = environment(config, render_mode="rgb_array")
+    env.reset(seed=0)
+    empty = env.render()
+    env.step(dict.fromkeys(env.agents, 0))
+    picture = env.render()
+    assert picture.dtype == np.uint8
+    assert picture.ndim == 3
+    assert picture.shape[2] == 3
+    assert picture.shape != empty.shape or (picture != empty).any()
+
+
+@needs_pettingzoo
+def test_bad_input_to_the_environment() -> None:
+    config = config_of("best")
+    env = environment(config)
+    with pytest.raises(UserError, match="call reset"):
+        env.step({})
+    env.reset()
+    for make, words in (
+        (lambda: environment(config, reward="team"), "local, global, marginal"),
+        (lambda: environment(config, steps=0), "at least 1"),
+        (lambda: environment(config, render_mode="human"), "rgb_array"),
+        (lambda: environment(config.with_(**{"network.devices": 1})), "no device hears"),
+        (lambda: env.step({"device_0": 0}), "device_1 has no action"),
+        (env.render, "render_mode='rgb_array'"),
+    ):
+        with pytest.raises(UserError) as caught:
+            make()
+        assert words in str(caught.value)
+
+
+@needs_pettingzoo
+def test_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    blocks = PAGE.read_text(encoding="utf-8").split("```python\n")[1:]
+    for block in blocks:
+        exec(block.split("```")[0], {})
+    assert len(blocks) == 2
+    assert "objective" in capsys.readouterr().out

@@ -1,0 +1,313 @@
+"""From data to curves: the whole road, cut runs included."""
+
+import itertools
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from d2dfl import Config, UserError, preset
+from d2dfl.data.datasets import load
+from d2dfl.experiment.checkpoints import Checkpoints
+from d2dfl.experiment.compare import Comparison, Progress, compare, plan_of, silent
+from d2dfl.experiment.findings import markdown, write_all
+from d2dfl.experiment.setting import IID, data_set, methods_named, prepare, setting_of
+from d2dfl.experiment.store import Again, folder_to_resume, free_folder, new_run_folder, run_folder
+from d2dfl.report.findings import Findings
+
+torch.set_num_threads(1)  # two threads on busy cores are slower
+
+
+def small(**changes: object) -> Config:
+    base = {
+        "network.devices": 5,
+        "data.samples": 40,
+        "data.allocation": "labels:2",
+        "federation.rounds": 3,
+        "federation.interval": 3,
+        "marginal.messages": 100,
+        "network.trust": "full",
+    }
+    return preset("best").with_(**{**base, **changes})
+
+
+def compared(
+    folder: Path,
+    config: Config,
+    methods: Sequence[str] = ("marginal", "closest"),
+    seeds: Sequence[int] = (0, 1),
+    again: Again = "refuse",
+    progress: Progress = silent,
+    logs: Sequence[str] = (),
+) -> Comparison:
+    """As the command line does it."""
+    with run_folder(folder, plan_of(config, methods, seeds), again) as record:
+        result = compare(config, methods, seeds, record, progress, logs)
+        write_all(result, folder)
+        record.finish()
+    return result
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_settings_and_yardstick_hold_the_same_data() -> None:
+    config = small()
+    setting = setting_of(config, 1, data_set(config, 0))
+    assert [len(held) for held in setting.holdings] == [40] * 5
+    assert ((setting.network.counts > 0).sum(axis=1) == 2).all()
+    shuffled = prepare(config, setting, IID)
+    assert sorted(np.concatenate(shuffled.data.members)) == sorted(np.concatenate(setting.holdings))
+    untouched = prepare(config, setting, "none")
+    assert all((a == b).all() for a, b in zip(untouched.data.members, setting.holdings, strict=True))
+    moved = prepare(config, setting, "marginal")
+    assert moved.exchanged is not None
+    assert moved.exchanged.moved > 0
+    held = sum(len(points) for points in moved.data.members)
+    assert held + len(moved.exchanged.lost) == 200
+
+
+def test_comparison_measures_and_writes(tmp_path: Path) -> None:
+    longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
+    result = compared(tmp_path / "run", small(**longer))
+    assert [row.method for row in result.rows] == ["marginal", "closest", "none", "iid"]
+    rows = {row.method: row for row in result.rows}
+    assert rows["none"].gap_closed == 0.0
+    assert rows["iid"].gap_closed == 1.0
+    assert rows["marginal"].distance < rows["none"].distance
+    assert rows["marginal"].joules > rows["none"].joules  # the exchange is charged
+    names = {path.name for path in (tmp_path / "run").iterdir()}
+    assert names == {
+        "config.toml",
+        "run.json",
+        "results.json",
+        "table.md",
+        "curves.csv",
+        "curves.png",
+        "curves.svg",
+        "graphs.png",
+        "graphs.html",
+        "findings.json",
+    }
+    assert markdown(result).count("\n| ") == 4
+    stored = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert len(stored["cells"]) == 8
+    for cell, book in zip(stored["cells"], result.ledgers, strict=True):
+        assert np.sum(cell["device_joules"]) == pytest.approx(book.total_j)
+        assert cell["joules"][-1] == pytest.approx(book.total_j)
+    found = Findings.load(tmp_path / "run")
+    assert [line.name for line in found.charts[0].lines] == ["marginal", "closest", "none", "iid"]
+    assert [layer.name for layer in found.maps[0].layers] == ["marginal", "closest", "none"]
+    assert np.sum(found.bars[0].values) == pytest.approx(sum(row.joules for row in result.rows))
+
+
+def test_scores_are_logged_while_training_and_no_round_twice(tmp_path: Path) -> None:
+    def stop(what: str, share: float) -> None:
+        if what == "train" and share > 0.4:
+            raise KeyboardInterrupt
+
+    config = small(**{"federation.rounds": 5})
+    out = tmp_path / "run"
+    with pytest.raises(KeyboardInterrupt):
+        compared(out, config, ["closest"], [0], progress=stop, logs=["csv"])
+    early = (out / "log.csv").read_text().splitlines()
+    result = compared(out, config, ["closest"], [0], "resume", logs=["csv"])
+    rows = [line.split(",") for line in (out / "log.csv").read_text().splitlines()[1:]]
+    assert 1 < len(early) < len(rows)
+    assert len({tuple(row[:3]) for row in rows}) == len(rows)
+    method, seed, curve = result.cells[0]
+    logged = [float(row[3]) for row in rows if row[0] == f"{method}-seed-{seed}" and row[2] == "score"]
+    assert logged == curve.scores
+    with pytest.raises(UserError, match="there is no log 'diary'"):
+        compared(tmp_path / "other", config, ["closest"], [0], logs=["diary"])
+    assert not (tmp_path / "other").exists()
+
+
+def test_no_share_of_a_gap_that_is_not_there() -> None:
+    alike = compare(small(**{"data.allocation": "iid"}), ["closest"], [0, 1])
+    assert {row.gap_closed for row in alike.rows} == {None}
+
+
+class CutError(BaseException):
+    """The power went off."""
+
+
+# A CNN trains one run after the other, an MLP all at once.
+@pytest.mark.parametrize("model", ["auto", "cnn-lite"])
+@pytest.mark.parametrize("when", [0.1, 0.5, 0.9])
+def test_a_cut_run_goes_on_to_the_same_files(tmp_path: Path, model: str, when: float) -> None:
+    config = small(**{"federation.model": model, "federation.interval": 2})
+    compared(tmp_path / "whole", config, seeds=[0])
+
+    def cut(what: str, share: float) -> None:
+        if what == "train" and share > when:
+            raise CutError
+
+    with pytest.raises(CutError):
+        compared(tmp_path / "cut", config, seeds=[0], progress=cut)
+    assert (tmp_path / "cut" / "checkpoint.json").exists() == bool(list((tmp_path / "cut").glob("checkpoints/*")))
+    assert not (tmp_path / "cut" / "results.json").exists()
+    compared(tmp_path / "cut", config, seeds=[0], again="resume")
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    assert not list((tmp_path / "cut").glob("checkpoint*"))
+
+
+@pytest.mark.parametrize("model", ["auto", "cnn-lite"])
+@pytest.mark.parametrize("before", [True, False])
+def test_a_run_can_be_cut_at_every_single_write(
+    tmp_path: Path, model: str, before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process ends just before, or just after, the first, the second, … file takes its place or is removed."""
+    config = small(**{"federation.model": model, "federation.rounds": 2, "federation.interval": 1, "data.samples": 20})
+
+    def measured(out: Path) -> None:
+        with run_folder(out, plan_of(config, ["closest"], [0]), "resume") as record:
+            if not record.finished:
+                compare(config, ["closest"], [0], record)
+            record.finish()
+
+    measured(tmp_path / "whole")
+    left = itertools.count()
+
+    def dying(act: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(*arguments: Any, **named: Any) -> Any:
+            now = next(left)
+            if now == 0 and before:
+                raise CutError
+            done = act(*arguments, **named)
+            if now == 0:
+                raise CutError
+            return done
+
+        return instead
+
+    for cut in range(100):
+        out, left = tmp_path / f"cut-{cut}", itertools.count(-cut)
+        for name in ("replace", "unlink", "rmdir"):
+            monkeypatch.setattr(Path, name, dying(getattr(Path, name)))
+        try:
+            measured(out)
+            break  # it has fewer writes than that
+        except CutError:
+            monkeypatch.undo()
+            measured(out)
+            assert contents(out) == contents(tmp_path / "whole")
+    assert cut >= (6 if model == "auto" else 14)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
+    def cut(what: str, share: float) -> None:
+        if what == "train" and share > 0.5:
+            raise CutError
+
+    out = tmp_path / "run"
+    with pytest.raises(CutError):
+        compared(out, small(), progress=cut)
+    good = {path: path.read_bytes() for path in (out / "checkpoint.json", *(out / "checkpoints").iterdir())}
+    draws = np.random.default_rng(1)
+    for path, content in good.items():
+        for place in draws.integers(8 * len(content), size=20).tolist():
+            flipped = bytearray(content)
+            flipped[place // 8] ^= 1 << place % 8
+            path.write_bytes(flipped)
+            with pytest.raises(UserError):
+                Checkpoints(out).load([5] * 8)
+        path.write_bytes(content)
+    with pytest.raises(UserError, match="fit together"):
+        Checkpoints(out).load([6] * 8)
+    with pytest.raises(UserError, match="not the checkpoint of this run"):
+        Checkpoints(out).load([5] * 9)
+    path.unlink()
+    with pytest.raises(UserError, match="there is no file"):
+        compared(out, small(), again="resume")
+    path.write_bytes(content)
+    assert (
+        compared(out, small(), again="resume").to_dict() == compare(small(), ["marginal", "closest"], [0, 1]).to_dict()
+    )
+
+
+def test_another_run_is_neither_gone_on_with_nor_lost(tmp_path: Path) -> None:
+    out, one = tmp_path / "run", small(**{"federation.rounds": 1})
+    compared(out, one)
+    before = contents(out)
+    for config, again, says in (
+        (one, "refuse", "holds this run already"),
+        (small(), "refuse", "holds another run already"),
+        (small(), "resume", "another run"),
+    ):
+        with pytest.raises(UserError, match=says):
+            compared(out, config, again=again)  # type: ignore[arg-type]  # words of a closed set
+    assert contents(out) == before
+    mark = json.loads(before["run.json"])
+    for text, says in (
+        (json.dumps({**mark, "format": 99}), "another version"),
+        (json.dumps({**mark, "plan": 1}), "changed by hand"),
+        ("{", "not a run folder"),
+        ('{"made_by": "me"}', "not a run folder"),
+        ("[" * 100_000, "not a run folder"),
+    ):
+        (out / "run.json").write_text(text)
+        for again in ("refuse", "resume"):
+            with pytest.raises(UserError, match=says):
+                compared(out, one, again=again)  # type: ignore[arg-type]  # as above
+
+
+def test_a_folder_of_the_users_own_stays_as_it_is(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    (mine / "checkpoint-7").mkdir(parents=True)
+    for name in ("results.json", "config.toml", "checkpoint-7/weights", "run.json"):
+        (mine / name).write_text("mine")
+    before = contents(mine)
+    for again in ("refuse", "resume"):
+        with pytest.raises(UserError, match="not a run folder of d2dfl, and not empty"):
+            compared(mine, small(), again=again)  # type: ignore[arg-type]  # words of a closed set
+    assert contents(mine) == before
+
+
+def test_what_fails_before_a_first_result_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for out in (tmp_path / "new" / "deep", tmp_path / "empty"):
+        with pytest.raises(UserError, match="stragglers"):
+            compared(out, small(**{"federation.stragglers": 5}), logs=["csv"])
+        assert list(tmp_path.rglob("*")) == [tmp_path / "empty"]
+
+
+def test_numbered_folders(tmp_path: Path) -> None:
+    default, config = tmp_path / "runs" / "compare", small(**{"federation.rounds": 1})
+    plan = plan_of(config, ["closest"], [0])
+    assert free_folder(default) == default
+    assert folder_to_resume(default, plan) is None
+    compared(default, small(**{"federation.rounds": 2}), ["closest"], [0])
+    second = tmp_path / "runs" / "compare-2"
+    assert free_folder(default) == second
+    assert folder_to_resume(default, plan) is None
+    compared(tmp_path / "runs" / "compare-3", config, ["closest"], [0])
+    (tmp_path / "runs" / "compare-4").mkdir()
+    (tmp_path / "runs" / "compare-4" / "mine").touch()
+    assert folder_to_resume(default, plan) == tmp_path / "runs" / "compare-3"  # numbers may be missing, or others' own
+    assert free_folder(default) == second
+    with new_run_folder(default, plan) as first, new_run_folder(default, plan) as other:
+        assert (first.path.name, other.path.name) == ("compare-2", "compare-5")
+
+
+def test_a_method_changes_nothing_in_another() -> None:
+    config = small(**{"federation.executor": "loop"})
+    alone = compare(config, ["closest"], [0])
+    beside = compare(config, ["marginal", "closest"], [0])
+    curves = [[c.scores for m, _, c in result.cells if m == "closest"] for result in (alone, beside)]
+    assert curves[0] == curves[1]
+
+
+def test_impossible_requests_are_refused() -> None:
+    dataset = load("digits")
+    with pytest.raises(UserError):
+        setting_of(small(**{"data.samples": 5000}), 0, dataset)
+    with pytest.raises(UserError):
+        setting_of(small(**{"data.allocation": "labels:11"}), 0, dataset)
+    with pytest.raises(UserError, match="the methods are"):
+        methods_named("closest,nothing")

@@ -1,0 +1,391 @@
+"""The paper's experiments: the numbers behind the verdicts, the cells, and a run that is cut."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from d2dfl.cli.reproduce import Lines
+from d2dfl.discovery.equations.diversity import METRICS
+from d2dfl.energy.ledger import PURPOSES, RADIOS
+from d2dfl.errors import UserError
+from d2dfl.experiment.grid import Progress, Task, run_grid
+from d2dfl.paper import CONTENDERS, SCALES, Cell, Experiment, Point, Results, Shown, interval, task
+from d2dfl.paper.catalogue import experiment_names, load_experiment, scripts_folder
+from d2dfl.paper.cells import cell_of, final
+from d2dfl.paper.gpu import run_on_gpu
+from d2dfl.paper.run import Request, _cells, _tasks, claims_of, reproduce, stored
+from d2dfl.paper.verdicts import (
+    Quantity,
+    as_text,
+    expected,
+    verdicts,
+)
+from d2dfl.report.findings import Findings
+from d2dfl.storage import TakenError
+
+COMMAND = [sys.executable, "-c", "from d2dfl.cli.app import main; main()", "reproduce"]
+QUICK = ["example", "curve-regression", "agreement"]
+
+
+def test_the_interval_by_hand() -> None:
+    mean, low, high = interval([1.0, 2.0, 3.0])
+    assert mean == 2.0
+    # t(0.975, 2) = 4.3027, deviation 1, over the root of 3
+    assert np.allclose([low, high], [2 - 4.3027 / 3**0.5, 2 + 4.3027 / 3**0.5], atol=1e-4)
+    assert interval([5.0])[1:] == (-np.inf, np.inf)
+
+
+def test_an_interval_stays_within_what_can_be() -> None:
+    quantity = Quantity("rank correlation", "rises", bounds=[-1, 1])
+    assert as_text(quantity, [-0.9, 0.9, 0.2]) == "0.067 [-1.000, 1.000]"
+    assert as_text(Quantity("difference", "rises"), [-0.9, 0.9, 0.2]) == "0.067 [-2.187, 2.321]"
+
+
+def test_the_estimate_weighs_cells_by_what_they_handle() -> None:
+    costs = {}
+    for name in ("example", "graphs", "curve-supervised", "fedprox", "fedsgd"):
+        experiment = load_experiment(name)
+        tasks = _tasks({name: experiment}, {name: experiment.cells("paper")})
+        costs[name] = sum(task.cost for task in tasks) / sum(len(task.payload["cells"]) for task in tasks)
+    assert costs["example"] <= costs["graphs"] < costs["fedprox"] / 10  # nobody trains
+    assert costs["fedprox"] < costs["fedsgd"] < 50 * costs["fedprox"]  # 200 times 6,000 datapoints, not 40 times 640
+    assert costs["fedsgd"] > 40 * costs["fedprox"]
+
+
+def test_a_log_gets_a_line_a_minute_and_failures_at_once() -> None:
+    now, lines = [0.0], []
+    tell = Lines(lines.append, lambda: now[0])
+    for second, failed in ((0, 0), (30, 0), (61, 0), (70, 1), (80, 1), (131, 1)):
+        now[0] = float(second)
+        tell(Progress(second, 200, failed, None if second < 60 else 125.0, f"cell {second}"))
+    assert lines == [
+        "61 of 200, about 2 min left; cell 61",
+        "70 of 200, 1 failed, about 2 min left; cell 70",
+        "131 of 200, 1 failed, about 2 min left; cell 131",
+    ]
+
+
+def test_every_row_has_a_script_and_claims() -> None:
+    names = experiment_names()
+    scripts = {path.stem.replace("_", "-") for path in scripts_folder().glob("[a-z]*.py")}
+    assert set(names) == scripts
+    for name in names:
+        claims = claims_of(name)
+        assert claims.figure
+        assert claims.claim
+        assert claims.quantities
+        assert load_experiment(name).name == name
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_every_cell_has_a_valid_configuration(scale: str) -> None:
+    """Settings are checked when a configuration is built, so building all of them is the test."""
+    for name in experiment_names():
+        experiment = load_experiment(name)
+        cells = experiment.cells(scale)
+        assert len({(cell.point, cell.contender, cell.seed) for cell in cells}) == len(cells)
+        if scale == "tiny":
+            assert {cell.config.data.dataset for cell in cells} <= {"digits", "radio", "diabetes"}
+
+
+def test_contenders_share_the_task_and_differ_in_the_preset() -> None:
+    point = Point("here", {**task("cifar10", "paper"), "network.trust": "block"})
+    configs = {item.name: point.config(item) for item in CONTENDERS}
+    assert {config.federation for config in configs.values()} == {configs["none"].federation}
+    assert {config.network.trust for config in configs.values()} == {"block"}
+    assert configs["qlearning"].reward.kind == configs["closest"].reward.kind == "change"
+    assert configs["marginal"].reward.kind == "gain"
+    assert configs["marginal"].discovery.edges == configs["qlearning"].discovery.edges == 1
+    assert configs["marginal-5"].discovery.edges == 5
+    unsupervised = Point("there", task("fmnist", "paper", devices=10, paradigm="unsupervised"), "unsupervised")
+    assert unsupervised.config(CONTENDERS[0]).discovery.edges == 2
+
+
+def _values(scores: list[float], joules: float = 1.0) -> dict[str, object]:
+    return {
+        "score_name": "accuracy",
+        "higher_is_better": True,
+        "rounds": list(range(1, 1 + len(scores))),
+        "scores": scores,
+        "joules": {"first-order": [10.0 + joules * n for n in range(1, 1 + len(scores))]},
+    }
+
+
+def _results() -> Results:
+    point = Point("p", {})
+    experiment = Experiment("made-up", lambda _: [point], lambda _: Shown())
+    slow, fast = [0.1, 0.2, 0.3, 0.4, 0.5], [0.3, 0.5, 0.6, 0.7, 0.8]
+    found = {("p", "none", seed): _values(slow) for seed in range(2)}
+    found |= {("p", "marginal", seed): _values(fast, joules=2.0) for seed in range(2)}
+    found |= {("p", "iid", seed): _values([score + 0.1 for score in fast]) for seed in range(2)}
+    found["p", "closest", 1] = _values([0.1, 0.2, 0.2, 0.3, 0.4])  # its first seed failed
+    return Results(experiment, "tiny", (point,), 2, found)
+
+
+def test_numbers_over_seeds_by_hand() -> None:
+    results = _results()
+    (point,) = results.points
+    assert results.gain(point, "marginal", "none").tolist() == pytest.approx([0.3, 0.3])
+    gain = results.gain(point, "marginal", "closest")  # only the seed that both have, in its place
+    assert np.isnan(gain[0])
+    assert gain[1] == pytest.approx(0.4)
+    assert [item.name for item in results.baselines(point)] == ["none", "closest"]
+    assert results.gap_closed(point, "marginal") == pytest.approx(0.3 / 0.4)
+    # No exchange ends with 0.5, after 5 rounds and 15 J; ours is there after 2 rounds and 14 J.
+    assert results.speedup(point, "marginal", "none").tolist() == pytest.approx([2.5, 2.5])
+    assert results.speedup(point, "marginal", "none", "first-order").tolist() == pytest.approx([15 / 14] * 2)
+    # Closest ends with 0.4, which ours passes half way between rounds 1 and 2: 5 / 1.5.
+    assert results.speedup(point, "marginal", "closest")[1] == pytest.approx(5 / 1.5)
+    # Never there: it is charged for all its rounds.
+    assert results.speedup(point, "none", "marginal").tolist() == [1.0, 1.0]
+
+
+def _made_up(cell: Cell, draws: np.random.Generator) -> dict[str, object]:
+    """Values such as a measurement gives, of every kind."""
+    rounds = [2, 4, 6, 8, 10]
+    joules = np.cumsum(draws.uniform(1, 2, 5)).tolist()
+    return {
+        "score_name": "accuracy",
+        "higher_is_better": cell.config.partition.paradigm != "regression",
+        "rounds": rounds,
+        "scores": np.sort(draws.uniform(0.2, 0.9, 5)).tolist(),
+        "spreads": [0.0] * 5,
+        "joules": dict.fromkeys(RADIOS, joules),
+        "purposes": dict.fromkeys(RADIOS, dict.fromkeys(PURPOSES, 1.0)),
+        "before": dict.fromkeys(METRICS, 1.0),
+        "after": dict.fromkeys(METRICS, float(draws.uniform(0.5, 1))),
+        "labels": draws.integers(1, 9, cell.config.network.devices).tolist(),
+        "moved": int(draws.integers(1, 99)),
+        "lost": 1,
+        "measures": {"label accuracy": float(draws.uniform())},
+        "success": float(draws.uniform()),
+        "inter": float(draws.uniform()),
+        "messages": 1.0,
+        "agreement": float(draws.normal()),
+        "separation": float(draws.uniform()),
+    }
+
+
+@pytest.mark.parametrize("name", [name for name in experiment_names() if name != "example"])
+def test_a_missing_cell_costs_a_seed_and_no_more(name: str) -> None:
+    """Whichever cell fails: everything else is shown, and no seed is paired with another one."""
+    experiment, draws = load_experiment(name), np.random.default_rng(0)
+    cells = experiment.cells("tiny", 3)
+    found = {cell: _made_up(cell, draws) for cell in cells}
+    whole = experiment.show(Results.of(experiment, "tiny", 3, found))
+    for missing in cells:
+        rest = {cell: values for cell, values in found.items() if cell is not missing}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            shown = experiment.show(Results.of(experiment, "tiny", 3, rest))
+        assert verdicts(claims_of(name), shown)
+        for key, systems in shown.quantities.items():
+            for system, values in systems.items():
+                kept = [seed for seed in range(3) if seed != missing.seed]
+                full = whole.quantities[key][system]
+                # Other seeds are as before, unless another baseline is now the best or the weakest of them.
+                if (
+                    len(values) == 3
+                    and np.isnan(values[missing.seed])
+                    and name in ("pca", "skew", "edges", "embedding")
+                ):
+                    assert values[kept].tolist() == full[kept].tolist()
+        texts = [text for table in shown.tables for row in table.rows for text in row]
+        assert not any("nan" in text.split() for text in texts)
+
+
+def test_the_final_score_is_the_mean_of_the_last_fifth() -> None:
+    assert final({"scores": [0.0] * 8 + [0.4, 0.6]}) == pytest.approx(0.5)
+    assert final({"scores": [0.1, 0.7]}) == 0.7
+    with pytest.raises(UserError, match="does not train"):
+        final({"moved": 3})
+
+
+def test_an_unknown_quantity_is_refused() -> None:
+    claims = expected(scripts_folder())["interval"]
+    with pytest.raises(UserError, match="no quantity 'height'"):
+        verdicts(claims, Shown({"height": {"marginal": np.ones(3)}}))
+
+
+def test_cells_travel_as_plain_values_and_shared_ones_are_measured_once(tmp_path: Path) -> None:
+    names = ["curve-semi", "energy"]  # the same cells, shown in two ways
+    experiments = {name: load_experiment(name) for name in names}
+    cells, failures = _cells(experiments, Request(names, "tiny", tmp_path), lacking=False)
+    assert not failures
+    tasks = _tasks(experiments, cells)
+    assert len(tasks) == len(cells["curve-semi"]) == len(cells["energy"])
+    sent = json.loads(json.dumps(tasks[0].payload))["cells"][0]
+    assert cell_of(sent).config == cells["curve-semi"][0].config
+
+
+@pytest.mark.parametrize(
+    ("names", "scale", "sentence"),
+    [
+        (["nothing"], "tiny", "there is no experiment 'nothing'"),
+        (["example"], "huge", "there is no scale 'huge'"),
+        (["missing.py"], "tiny", "there is no experiment 'missing.py'"),
+    ],
+)
+def test_bad_requests_end_in_one_sentence(tmp_path: Path, names: list[str], scale: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        reproduce(Request(names, scale, tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"), [("1 / 0", "fails with ZeroDivisionError"), ("x = 1", "has no EXPERIMENT")]
+)
+def test_a_script_that_breaks_is_one_sentence(tmp_path: Path, content: str, sentence: str) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text(content)
+    with pytest.raises(UserError, match=sentence):
+        reproduce(Request([str(script)], "tiny", tmp_path / "out"))
+
+
+def test_nothing_to_show_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not a run folder"):
+        reproduce(Request(["example"], "tiny", tmp_path, show=True))
+
+
+def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
+    """Many prepare, one trains: without a card the arithmetic is the CPU's, and the road can be tested."""
+    names = ["curve-regression"]
+    experiments = {name: load_experiment(name) for name in names}
+    cells, _ = _cells(experiments, Request(names, "tiny", tmp_path, seeds=1), lacking=False)
+    tasks = _tasks(experiments, {"curve-regression": cells["curve-regression"][:4]})
+    broken = Task("broken", {**tasks[0].payload, "cells": [{**tasks[0].payload["cells"][0], "method": "nothing"}]})
+    seen: list[Progress] = []
+    asked = [broken, *(replace(task, cost=float(number)) for number, task in enumerate(tasks, 1))]  # the cheapest first
+    outcome = run_on_gpu(asked, tmp_path / "one", 2, seen.append)
+    usual = run_grid(tasks, "d2dfl.paper.cells:run_task", tmp_path / "two", workers=2)
+    assert [failure.key for failure in outcome.failures] == ["broken/nothing"]
+    assert "there is no method 'nothing'" in outcome.failures[0].reason
+    assert seen[-1].done == len(tasks) + 1  # the one of which no cell is left, too
+    assert [progress.last_key for progress in seen] == [None, *(task.key for task in asked)]  # in the order asked for
+    one, two = stored(tmp_path / "one"), stored(tmp_path / "two")
+    assert one.keys() == two.keys()
+    assert len(usual.results) == len(tasks)
+    for key, item in one.items():
+        assert item.values["scores"] == pytest.approx(two[key].values["scores"], rel=1e-5)
+        assert item.values["joules"] == two[key].values["joules"]
+
+
+def test_a_training_that_breaks_does_not_take_its_group_along(tmp_path: Path) -> None:
+    experiments = {"curve-regression": load_experiment("curve-regression")}
+    cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", tmp_path, seeds=1), lacking=False)
+    first, second = _tasks(experiments, {"curve-regression": cells["curve-regression"][:2]})
+    (good,), (bad,) = first.payload["cells"], second.payload["cells"]
+    bad = {**bad, "config": {**bad["config"], "federation": {**bad["config"]["federation"], "learning_rate": 1e6}}}
+    group = Task("group", {**first.payload, "cells": [bad, good]})
+    outcome = run_on_gpu([group], tmp_path, 2, lambda _: None)
+    assert [failure.key for failure in outcome.failures] == [f"group/{bad['method']}"]
+    assert "no longer a number" in outcome.failures[0].reason
+    assert len(outcome.results["group"]["values"]) == len(stored(tmp_path)) == 1
+
+
+def test_a_script_of_ones_own(tmp_path: Path) -> None:
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from d2dfl.paper import NONE, Experiment, Point, Shown, each, sweep_table\n"
+        "def points(scale): return [Point('here', {}, contenders=(NONE,))]\n"
+        "def measure(cell): return {'seed': cell.seed}\n"
+        "def show(results): return Shown(tables=(sweep_table(results, 'Seeds', lambda cell: cell['seed']),))\n"
+        "EXPERIMENT = Experiment('mine', points, show, each(measure))\n"
+    )
+    done = reproduce(Request([str(script)], "tiny", tmp_path / "out", workers=1))
+    assert not done.failures
+    assert done.findings[0].tables[0].rows == (("no exchange", "0.500 ± 0.500"),)
+    assert Findings.load(tmp_path / "out" / "mine") == done.findings[0]
+
+
+def test_resume_takes_what_is_there_and_a_new_run_nothing(tmp_path: Path) -> None:
+    script, source, out = tmp_path / "mine.py", tmp_path / "value", tmp_path / "out"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from d2dfl.paper import NONE, Experiment, Point, Shown, each, sweep_table\n"
+        "def points(scale): return [Point('here', {}, contenders=(NONE,))]\n"
+        f"def measure(cell): return {{'value': float(Path({str(source)!r}).read_text())}}\n"
+        "def show(results): return Shown(tables=(sweep_table(results, 'It', lambda cell: cell['value']),))\n"
+        "EXPERIMENT = Experiment('mine', points, show, each(measure), random=False)\n"
+    )
+
+    def run(resume: bool) -> str:
+        done = reproduce(Request([str(script)], "tiny", out, workers=1, resume=resume))
+        return done.findings[0].tables[0].rows[0][1]
+
+    source.write_text("1")
+    assert run(resume=False) == "1.000 ± 0.000"
+    (cell,) = (out / "cells").iterdir()
+    cell.rename(cell.with_name("of_another_grouping.json"))  # as a GPU or another experiment would name it
+    source.write_text("2")
+    assert run(resume=True) == "1.000 ± 0.000"
+    with pytest.raises(TakenError, match="holds measurements of .*mine.py: go on with --resume"):
+        run(resume=False)
+    (out / "cells" / "mine.json").write_text("{")  # somebody's own
+    (out / "cells" / "of_another_grouping.json").write_text("{")
+    assert run(resume=True) == "2.000 ± 0.000"
+    assert (out / "cells" / "mine.json").read_text() == "{"
+    assert (out / "cells" / "of_another_grouping.json").read_text() == "{"
+
+
+def test_a_folder_that_is_no_reproduction_stays_as_it_is(tmp_path: Path) -> None:
+    for content in ({"notes.txt": "mine"}, {"cells/mine.json": "{"}, {"run.json": "{}"}):
+        folder = tmp_path / next(iter(content)).replace("/", "-")
+        for name, text in content.items():
+            (folder / name).parent.mkdir(parents=True)
+            (folder / name).write_text(text)
+        for resume, show in ((False, False), (True, False), (False, True)):
+            with pytest.raises(UserError, match="not a run folder"):
+                reproduce(Request(["example"], "tiny", folder, resume=resume, show=show))
+        assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == set(content)
+
+
+def test_cells_that_train_together_do_not_take_the_place_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    experiments = {"curve-semi": load_experiment("curve-semi")}
+    cells, _ = _cells(experiments, Request(["curve-semi"], "tiny", tmp_path, seeds=1), lacking=False)
+    (whole,) = _tasks(experiments, cells)
+    (rest,) = _tasks(experiments, {"curve-semi": cells["curve-semi"][:3]})
+    assert len(whole.payload["cells"]) == len(CONTENDERS)
+    assert whole.key != rest.key
+
+
+def _tables(folder: Path) -> dict[str, bytes]:
+    files = [folder / "table.md", *folder.glob("*/findings.json")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_a_run_that_is_killed_and_resumed_gives_the_same_bytes(tmp_path: Path) -> None:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    arguments = [*QUICK, "--scale", "tiny", "--no-figures", "--out"]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    # Another number of workers too: it must not matter.
+    subprocess.run(
+        [*COMMAND, *arguments, str(whole), "--workers", "1"], env=environment, check=True, capture_output=True
+    )
+    process = subprocess.Popen(
+        [*COMMAND, *arguments, str(cut)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    number = len(list((whole / "cells").glob("*.json")))
+    wanted = int(np.random.default_rng().integers(1, number - 5))  # any moment will do
+    while process.poll() is None and len(list((cut / "cells").glob("*.json"))) < wanted:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    subprocess.run([*COMMAND, *arguments, str(cut), "--resume"], env=environment, check=True, capture_output=True)
+    assert _tables(cut) == _tables(whole)
+    assert stored(cut).keys() == stored(whole).keys()
+    before = {path: path.stat().st_mtime_ns for path in (cut / "cells").iterdir()}
+    subprocess.run([*COMMAND, *arguments, str(cut), "--show"], env=environment, check=True, capture_output=True)
+    assert {path: path.stat().st_mtime_ns for path in (cut / "cells").iterdir()} == before

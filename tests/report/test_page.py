@@ -1,0 +1,391 @@
+"""The page: complete, safe against whatever a record says, and the same bytes for the same records."""
+
+import base64
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_cli import call
+
+import demo_findings as demo
+from d2dfl import __version__
+from d2dfl.discovery.discover import METHODS
+from d2dfl.errors import UserError
+from d2dfl.experiment.findings import COLOURS as REPORT_COLOURS
+from d2dfl.experiment.findings import GREY as REPORT_GREY
+from d2dfl.report import look as page_look
+from d2dfl.report.drawing import picture as draw
+from d2dfl.report.findings import FILE, Chart, Findings, Line, Picture
+from d2dfl.report.look import COLOURS, dash_of, logarithmic, palettes, slug, slugs, titles
+from d2dfl.report.page import data as page_data
+from d2dfl.report.page.data import Entry, load_entries, picture_uri
+from d2dfl.report.page.page import STYLES, page, write_page
+
+HOSTILE = '</script><img src=x onerror="window.pwned=1">\'&amp;<!--\u2028]]>${x}'
+
+
+class Reader(HTMLParser):
+    """Elements, texts and data of a page as a browser sees them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.data: list[Any] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in ("img", "input", "link", "meta"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script" and self.elements[-1][1].get("type") == "application/json":
+            self.data.append(json.loads(data))
+        elif self.open and self.open[-1] not in ("script", "style"):
+            self.texts.append(data)
+
+
+def everywhere(value: Any, text: str) -> Any:
+    """The same record with this text in every field of text, but for names of files."""
+    if isinstance(value, str):
+        return text
+    if isinstance(value, tuple):
+        return tuple(everywhere(item, text) for item in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        names = [field.name for field in dataclasses.fields(value) if field.name != "file"]
+        return dataclasses.replace(value, **{name: everywhere(getattr(value, name), text) for name in names})
+    return value
+
+
+def demo_folders(root: Path) -> list[Path]:
+    """A comparison and some experiments as folders."""
+    run = demo.write(demo.comparison(), root / "compare")
+    (run / "run.json").write_text(json.dumps({"format": 1, "versions": demo.VERSIONS}), encoding="utf-8")
+    for found in demo.experiments():
+        demo.write(found, root / "reproduce" / found.name)
+    return [run, root / "reproduce"]
+
+
+def test_everything_of_the_records_is_on_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    write_page(demo_folders(tmp_path), path, "A title")
+    reader, found = Reader(path.read_text(encoding="utf-8")), demo.comparison()
+    assert not reader.open
+    words = "\n".join(reader.texts)
+    for text in (
+        "A title",
+        found.title,
+        found.setting,
+        found.config,
+        *found.notes,
+        "torch 2.13.0",
+        found.pictures[0].title,
+    ):
+        assert text in words
+    for experiment in demo.experiments():
+        for text in (experiment.title, experiment.claim, experiment.figure):
+            assert text in words
+        for verdict in experiment.verdicts:
+            assert words.count(verdict.ours) >= 2  # in its section, and among all verdicts
+    assert all(cell in words for row in found.tables[0].rows for cell in row)
+    kinds = [attributes["data-widget"] for _, attributes in reader.elements if "data-widget" in attributes]
+    assert sorted(kinds) == ["bars", *["chart"] * 7, "map"]
+    assert len(reader.data) == len(kinds)
+    places = {attributes["id"] for _, attributes in reader.elements if "id" in attributes}
+    links = [attributes["href"] for name, attributes in reader.elements if name == "a"]
+    assert all(str(link).removeprefix("#") in places for link in links)
+
+
+def test_the_numbers_of_a_map_reach_the_script(tmp_path: Path) -> None:
+    reader, item = (
+        Reader(page([Entry(demo.comparison(), demo.write(demo.comparison(), tmp_path), ())])),
+        demo.device_map(),
+    )
+    data = next(data for data in reader.data if "layers" in data)
+    assert data["partitions"] == list(item.partitions)
+    for layer, drawn in zip(item.layers, data["layers"], strict=True):
+        assert drawn["satisfied"] == list(layer.satisfied)
+        assert drawn["level"] == [0 if count < 4 else 1 if count == 4 else 2 for count in layer.satisfied]
+        for link, line in zip(layer.links, drawn["links"], strict=True):
+            assert (line["from"], line["to"], line["trusted"]) == (link.transmitter, link.receiver, link.trusted)
+            assert line["loss"] == pytest.approx(link.loss, rel=1e-5)
+            assert line["level"] == (0 if link.trusted < 3 else 1 if link.trusted < 5 else 2)
+            assert dict(map(tuple, line["amounts"])) == {i: n for i, n in enumerate(link.amounts) if n}
+
+
+def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
+    found = everywhere(dataclasses.replace(demo.comparison(), verdicts=demo.experiments()[0].verdicts), HOSTILE)
+    folder = demo.write(found, tmp_path / "run")
+    (folder / "run.json").write_text(json.dumps({"versions": {HOSTILE: HOSTILE, "x": [HOSTILE]}}), encoding="utf-8")
+    write_page([folder], tmp_path / "report.html", HOSTILE)
+    reader = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert not reader.open
+    images = [attributes for name, attributes in reader.elements if name == "img"]
+    assert [str(image["src"]).split(",")[0] for image in images] == ["data:image/png;base64"]
+    assert not [name for _, attributes in reader.elements for name in attributes if name.startswith("on")]
+    assert len([name for name, _ in reader.elements if name == "script"]) == len(reader.data) + 1
+    assert {data["title"] for data in reader.data} == {HOSTILE}
+    assert reader.texts.count(HOSTILE) > 20
+
+
+def test_the_policy_allows_nothing_but_the_page_itself(tmp_path: Path) -> None:
+    text = page([Entry(demo.comparison(), demo.write(demo.comparison(), tmp_path), ())])
+    policy = next(a["content"] for n, a in Reader(text).elements if n == "meta" and "http-equiv" in a)
+    for kind, pattern in (("script", r"<script>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
+        (content,) = re.findall(pattern, text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in str(policy)
+    assert "default-src 'none'" in str(policy)
+    assert f'<meta name="generator" content="d2dfl {__version__}">' in text
+    assert set(re.findall(r"https?://[^\"' ]*", text)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.png",
+        "/etc/secret.png",
+        "sub/secret.png",
+        "..",
+        ".",
+        "",
+        ".png",
+        ".hidden.png",
+        "a\\b.png",
+        "a\0.png",
+        "page.html",
+        "a.png/",
+        "~.png",
+        "C:x.png",
+        "a\n.png",
+    ],
+)
+def test_a_picture_is_a_plain_file_beside_the_record(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret.png").write_bytes(demo.PIXEL)
+    folder = tmp_path / "run"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "sub" / "secret.png").write_bytes(demo.PIXEL)
+    with pytest.raises(UserError, match="file beside it"):
+        picture_uri(folder, Picture("Title", name))
+
+
+def test_pictures_that_cannot_be_embedded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (tmp_path / "secret.png").write_bytes(demo.PIXEL)
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    (folder / "text.png").write_text("<svg/>")
+    (folder / "good.png").write_bytes(demo.PIXEL)
+    (folder / "folder.png").mkdir()
+    os.mkfifo(folder / "pipe.png")
+    (folder / "circle.png").symlink_to("circle.png")
+    for name, sentence in (
+        ("link", "leads out"),
+        ("text", "not a PNG"),
+        ("none", "there is no file"),
+        ("folder", "is a folder: give a picture"),
+        ("pipe", "is a pipe"),
+        ("circle", "cannot read"),
+    ):
+        with pytest.raises(UserError, match=sentence):
+            picture_uri(folder, Picture("Title", f"{name}.png"))
+    uri = picture_uri(folder, Picture("Title", "good.png"))
+    assert base64.b64decode(uri.removeprefix("data:image/png;base64,")) == demo.PIXEL
+    monkeypatch.setattr(page_data, "LARGEST", 10)
+    with pytest.raises(UserError, match="a picture may have 10"):
+        picture_uri(folder, Picture("Title", "good.png"))
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.html", tmp_path / "b.html"
+    write_page(demo_folders(tmp_path / "one"), first)
+    write_page(demo_folders(tmp_path / "two"), second)
+    assert first.read_bytes() == second.read_bytes()
+    assert str(tmp_path) not in first.read_text(encoding="utf-8")
+
+
+def test_records_are_ordered_by_figure_then_by_name(tmp_path: Path) -> None:
+    for name, figure in (("b10", ""), ("b2", ""), ("z", "Fig. 5a"), ("y", "Fig. 10"), ("x", "Fig. 5b")):
+        demo.write(Findings(name, name, figure=figure), tmp_path / "all" / name)
+    demo.write(Findings("first", "first"), tmp_path / "first")
+    entries = load_entries([tmp_path / "first", tmp_path / "all", tmp_path / "first"])
+    assert [entry.findings.name for entry in entries] == ["first", "z", "x", "y", "b2", "b10"]
+
+
+def test_versions_of_the_run_are_those_of_its_parts(tmp_path: Path) -> None:
+    demo.write(Findings("part", "part"), tmp_path / "part")
+    assert load_entries([tmp_path])[0].versions == ()
+    for content in ("[1]", '{"versions": 3}', "{"):
+        (tmp_path / "run.json").write_text(content)
+        assert load_entries([tmp_path])[0].versions == ()
+    (tmp_path / "run.json").write_text('{"versions": {"torch": "2.13"}}')
+    assert load_entries([tmp_path])[0].versions == (("torch", "2.13"),)
+
+
+def test_a_figure_with_a_number_of_5000_digits_is_ordered(tmp_path: Path) -> None:
+    for name, figure in (("c", "Fig. " + "9" * 5000), ("b", "Fig. 12"), ("a", "Fig. 007")):
+        demo.write(Findings(name, name, figure=figure), tmp_path / name)
+    assert [entry.findings.name for entry in load_entries([tmp_path])] == ["a", "b", "c"]
+
+
+def test_a_folder_with_much_else_and_links_in_circles(tmp_path: Path) -> None:
+    demo.write(Findings("deep", "deep"), tmp_path.joinpath(*["d"] * 400))
+    for number in range(3000):
+        (tmp_path / f"{number}.txt").touch()
+    (tmp_path / "circle").symlink_to(tmp_path)
+    (tmp_path / "self").symlink_to("self")
+    os.mkfifo(tmp_path / "run.json")
+    (entry,) = load_entries([tmp_path])
+    assert (entry.findings.name, entry.versions) == ("deep", ())
+
+
+def test_records_that_are_no_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / FILE)
+    with pytest.raises(UserError, match="is a pipe"):
+        load_entries([tmp_path])
+    (tmp_path / FILE).unlink()
+    (tmp_path / FILE).symlink_to(FILE)
+    with pytest.raises(UserError, match="cannot read"):
+        load_entries([tmp_path])
+    for name in ("x" * 5000, "a\0b"):
+        with pytest.raises(UserError, match="there is no folder"):
+            load_entries([tmp_path / name])
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """As somebody who may not read what nobody may read; the superuser may."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+def test_a_folder_that_cannot_be_read_is_said() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        top = Path(name)
+        demo.write(Findings("open", "open"), top / "open")
+        demo.write(Findings("closed", "closed"), top / "closed")
+        top.chmod(0o755)
+        (top / "closed").chmod(0)
+        try:
+            with without_rights(), pytest.raises(UserError, match="cannot look into the folder .*closed': Permission"):
+                load_entries([top])
+        finally:
+            (top / "closed").chmod(0o700)
+
+
+def test_what_a_file_says_does_not_act_on_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A picture's name, a key and a folder's name, with a sequence that clears the screen."""
+    changes: tuple[dict[str, Any], ...] = ({"pictures": [{"title": "t", "file": "\x1b[2J.png"}]}, {"\x1b[2J": 1})
+    for number, change in enumerate(changes):
+        folder = demo.write(Findings("n", "t"), tmp_path / f"\x1b[2J{number}")
+        (folder / FILE).write_text(json.dumps({**json.loads((folder / FILE).read_text()), **change}))
+        assert call(monkeypatch, "report", str(folder), "--out", str(tmp_path / "page.html")) == 2
+        said = capsys.readouterr().err
+        assert "\x1b" not in said
+        assert "\\x1b[2J" in said
+
+
+def record(*names: str) -> Findings:
+    return Findings("x", "x", charts=(Chart("t", "x", "y", tuple(Line(name, name, (), (), (), ()) for name in names)),))
+
+
+def test_a_method_has_one_colour_and_strangers_take_the_others() -> None:
+    first, second = palettes([demo.comparison(), record("1 link", "none", "2 links")])
+    assert all(first[name] == second[name] == palettes([record()])[0][name] for name in METHODS)
+    assert first["none"] is first["iid"] is None
+    assert len({first[name] for name in METHODS if name != "none"}) == len(COLOURS)
+    alone, first, second = palettes(
+        [record("a", "b"), record("marginal", "ours, 5 links"), record("c", "ours, 5 links")]
+    )
+    assert first["ours, 5 links"] == second["ours, 5 links"] != first["marginal"]
+    assert second["c"] != second["ours, 5 links"]
+    assert alone["a"] != alone["b"]
+
+
+def test_a_label_has_the_colour_of_its_series_wherever_it_is() -> None:
+    named = dataclasses.replace(record("marginal"), charts=(demo.comparison().charts[0],))
+    first, second = titles([named, Findings("y", "y")])
+    assert first == second
+    assert first["marginal (ours)"] == first["marginal"] == 0
+    assert first["i.i.d. shuffle"] is None
+
+
+def test_the_style_has_the_colours_of_the_figures() -> None:
+    style = "".join((Path(page_look.__file__).parent / "page" / "assets" / name).read_text() for name in STYLES)
+    light = dict(re.findall(r"--(\w+): light-dark\((#\w+),", style))
+    assert [light[f"colour{number}"] for number in range(len(COLOURS))] == list(COLOURS) == list(REPORT_COLOURS)
+    assert light["grey"] == page_look.GREY == REPORT_GREY
+    assert [light[f"part{number}"] for number in range(6)] == list(page_look.PARTS)
+    assert [light[f"level{number}"] for number in range(3)] == list(draw.LEVELS)
+    assert [light[f"on{number}"] for number in range(3)] == list(draw.ON_LEVELS)
+    assert [light[f"tint{number}"] for number in range(6)] == list(draw.TINTS)
+
+
+def test_dashes_axes_and_names() -> None:
+    def made(names: list[str], x: tuple[float, ...]) -> Chart:
+        return Chart("t", "x", "y", tuple(Line(name, name, x, x, x, x) for name in names))
+
+    chart = made(["none", "iid", "marginal", "marginal"], (1.0,))
+    assert [dash_of(chart, index) for index in range(4)] == ["dotted", "dashed", "solid", "dashed"]
+    assert logarithmic(made(["a"], (2, 4, 8, 16, 32)))
+    assert logarithmic(made(["a"], (0.01, 0.1, 1, 10)))
+    assert not logarithmic(made(["a"], (0, 1, 10, 100)))
+    assert not logarithmic(made(["a"], tuple(range(1, 200))))
+    assert not logarithmic(made([], ()))
+    joules = [Line("a", "a", tuple(x + shift for x in (1, 2, 3, 4, 5)), *[(0.0,) * 5] * 3) for shift in (0, 0.01)]
+    assert not logarithmic(Chart("t", "x", "y", tuple(joules)))
+    assert slug("Énergie, 0.75 (J)/../x") == "energie-0-75-j-x"
+    assert slug("日本") == "untitled"
+    assert slugs(["A b", "a-b", "a b"]) == ["a-b", "a-b-2", "a-b-3"]
+
+
+def test_a_record_with_nothing_but_a_title() -> None:
+    text = page([Entry(Findings("n", "Only a title"), Path(), ())])
+    assert "<h1>Only a title</h1>" in text
+    assert "All verdicts" not in text
+
+
+def test_the_report_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folders = demo_folders(tmp_path)
+    out = tmp_path / "new" / "page.html"
+    assert call(monkeypatch, "report", *map(str, folders), "--out", str(out), "--title", "Mine") == 0
+    assert "<h1>Mine</h1>" in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("case", ["missing", "empty", "corrupt", "folder", "unwritable", "nothing"])
+def test_bad_input_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str
+) -> None:
+    run, out = demo.write(demo.comparison(), tmp_path / "run"), tmp_path / "page.html"
+    (tmp_path / "empty").mkdir()
+    if case == "corrupt":
+        (run / FILE).write_text("{")
+    runs = {"missing": [tmp_path / "none"], "empty": [tmp_path / "empty"], "nothing": []}.get(case, [run])
+    out = {"folder": tmp_path / "empty", "unwritable": run / FILE / "page.html"}.get(case, out)
+    assert call(monkeypatch, "report", *map(str, runs), "--out", str(out)) == 2
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("d2dfl: ")
+    assert "\n" not in said
+    assert not (tmp_path / "page.html").exists()

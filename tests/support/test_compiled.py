@@ -1,0 +1,108 @@
+"""Compiled code is kept where it can be; nothing about keeping it ends a program."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import d2dfl
+from d2dfl.compiled import NOT_KEPT, kernel
+
+MODULE = """
+from d2dfl.compiled import kernel, not_kept
+
+@kernel
+def power(value):
+    return value * 7
+"""
+CALL = "import tiny; print(tiny.power(6), sum(tiny.power.stats.cache_hits.values()), tiny.not_kept(), sep='\\n')"
+LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); "
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a small module of one compiled function."""
+    (tmp_path / "tiny.py").write_text(MODULE)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, **environment: str) -> list[str]:
+    """The lines that Python prints with a folder to import from."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA_", "XDG_"))}
+    places = os.pathsep.join([str(folder), str(Path(d2dfl.__file__).parents[1])])
+    variables = {**kept, "PYTHONPATH": places, "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    done = subprocess.run([sys.executable, *arguments], env=variables, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def nowhere(folder: Path) -> dict[str, str]:
+    """Leave no folder for compiled code, not even to root: where folders would be there are files."""
+    for path in [folder, *folder.rglob("*")]:
+        if path.is_dir():
+            (path / "__pycache__").write_bytes(b"")
+    file = folder / "file"
+    file.write_bytes(b"")
+    return {"HOME": str(file / "home"), "XDG_CACHE_HOME": str(file / "cache"), "NUMBA_CACHE_DIR": str(file / "numba")}
+
+
+def test_without_a_folder_code_is_compiled_anew_and_the_user_is_told(folder: Path) -> None:
+    # The whole package as a copy: its own folders hold compiled code already.
+    shutil.copytree(Path(d2dfl.__file__).parent, folder / "d2dfl", ignore=shutil.ignore_patterns("__pycache__"))
+    environment = nowhere(folder)
+    assert run(folder, "-c", CALL, **environment) == ["42", "0", NOT_KEPT]
+    lines = run(folder, "-c", "from d2dfl.cli.app import main; main()", "methods", **environment)
+    assert any("marginal" in line for line in lines)
+    assert not list(folder.rglob("*.nbi"))
+
+
+def test_with_a_folder_code_is_kept(folder: Path) -> None:
+    assert run(folder, "-c", CALL) == ["42", "0", "None"]
+    assert run(folder, "-c", CALL) == ["42", "1", "None"]
+    own = folder / "own"
+    assert run(folder, "-c", CALL, NUMBA_CACHE_DIR=str(own)) == ["42", "0", "None"]
+    assert list(own.rglob("*.nbc"))
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_damaged_files_are_as_if_they_were_not_there(folder: Path, ending: str) -> None:
+    run(folder, "-c", CALL)
+    (file,) = folder.rglob(f"*.{ending}")
+    for content in (b"", file.read_bytes()[:-9]):
+        file.write_bytes(content)
+        assert run(folder, "-c", CALL) == ["42", "0", "None"]
+    assert run(folder, "-c", CALL) == ["42", "1", "None"]  # and mended
+    file.unlink()
+    file.mkdir()
+    assert run(folder, "-c", CALL) == ["42", "0", NOT_KEPT]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of POSIX")
+def test_a_full_disk_ends_no_computation(folder: Path) -> None:
+    """Every file may have 0 bytes: the folder can be written, but nothing into it."""
+    assert run(folder, "-c", LIMIT.format(0) + CALL) == ["42", "0", NOT_KEPT]
+    assert run(folder, "-c", CALL) == ["42", "0", "None"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of POSIX")
+def test_code_of_an_older_source_is_not_taken_for_new(folder: Path) -> None:
+    """The disk had room for the index of new code and none for the code: what stands in its place is older."""
+    run(folder, "-c", CALL)
+    (folder / "tiny.py").write_text(MODULE.replace("7", "8"))
+    sizes = [path.stat().st_size for ending in ("nbi", "nbc") for path in folder.rglob(f"*.{ending}")]
+    assert sizes[0] < sizes[1] // 2
+    assert run(folder, "-c", LIMIT.format(sizes[1] // 2) + CALL) == ["48", "0", NOT_KEPT]
+    assert run(folder, "-c", CALL) == ["48", "0", "None"]
+
+
+def test_options_reach_the_compiler() -> None:
+    @kernel(nogil=True)
+    def one(value: int) -> int:
+        return value + 1
+
+    assert one(1) == 2
+    assert one.targetoptions["nogil"] is True
+    assert kernel(one.py_func)(2) == 3

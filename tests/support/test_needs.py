@@ -1,0 +1,176 @@
+"""What a computation will need is known from shapes, and what does not fit is refused before anything is made."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from d2dfl import METHODS, Network, UserError, discover, needs, preset
+from d2dfl.config import RadioConfig
+from d2dfl.discovery.equations.gaussian import POINTS
+from d2dfl.needs import (
+    COSTS,
+    LEARNERS,
+    Shape,
+    check_memory,
+    check_network,
+    discovery_bytes,
+    discovery_seconds,
+    discovery_work,
+    free_bytes,
+    network_bytes,
+    radio_bytes,
+)
+from d2dfl.network import channel
+from d2dfl.network.clusters import LINKAGE_LIMIT
+
+
+def group(folder: Path, limit: str, used: str, **files: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in {
+        **files,
+        limit.partition(" ")[0]: limit.partition(" ")[2],
+        used.partition(" ")[0]: used.partition(" ")[2],
+    }.items():
+        (folder / name.replace("_stat", ".stat")).write_text(content + "\n")
+
+
+def test_control_groups_of_both_versions(tmp_path: Path) -> None:
+    proc, root = tmp_path / "cgroup", tmp_path / "fs"
+    proc.write_text("0::/a/b\n")
+    group(root / "a", "memory.max 5000", "memory.current 1000", memory_stat="anon 3\ninactive_file 400")
+    group(root / "a" / "b", "memory.max max", "memory.current 700")
+    assert list(needs._groups(proc, root)) == [4400]  # the inner group has no limit of its own
+    group(root, "memory.max 90", "memory.current 100")
+    assert min(needs._groups(proc, root)) == -10
+    proc.write_text("12:cpu,cpuacct:/x\n5:memory:/docker/77\n0::/\n")
+    old = tmp_path / "old"
+    group(
+        old / "memory", "memory.limit_in_bytes 3000", "memory.usage_in_bytes 500", memory_stat="total_inactive_file 100"
+    )
+    assert list(needs._groups(proc, old)) == [2600]  # a container sees its group as the root
+    for content in ("", "nonsense", "0::"):
+        proc.write_text(content)
+        assert list(needs._groups(proc, tmp_path / "nothing")) == []
+    assert list(needs._groups(tmp_path / "missing", root)) == []
+
+
+def test_free_memory_is_known_here_and_has_limits() -> None:
+    free = free_bytes()
+    assert free is None or free > 0
+    code = "import resource; from d2dfl.needs import free_bytes; resource.setrlimit(resource.RLIMIT_AS, (1 << 31,) * 2); print(free_bytes())"
+    if sys.platform == "linux":
+        left = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        assert 0 < left < 1 << 31
+
+
+def test_a_refusal_is_one_sentence_with_numbers() -> None:
+    check_memory(0, "nothing needs", "")
+    check_memory(1 << 20, "a little needs", "")
+    with pytest.raises(UserError, match=r"much needs about 1,000,000 GiB of memory, and [0-9.,]+ are free: take less"):
+        check_memory(1e6 * 2**30, "much needs", "take less")
+
+
+def test_networks_that_do_not_fit_are_refused_before_they_are_made() -> None:
+    # Made, each of these would end the process or take hours; it does not come to that.
+    large = preset("best").with_(**{"network.devices": 100_000_000, "channel.slots": 100_000})
+    with pytest.raises(UserError, match="100,000,000 devices with 100,000 candidates each need .* channel.slots=25000"):
+        Network.generate(large, 0)
+    with pytest.raises(UserError, match="fewer partitions"):
+        check_network(10**13, 4, 10, 5)
+    wide = np.broadcast_to(np.zeros((1, 1)), (10_000_000, 10))
+    with pytest.raises(UserError, match="10,000,000 devices"):
+        Network.around(wide, preset("best").with_(**{"channel.slots": 10_000}), 0)
+    many = {"counts": np.zeros((3_000_000, 1)), "threshold": np.zeros((3_000_000, 1))}
+    with pytest.raises(UserError, match="tables of all pairs of 3,000,000 devices need .* give candidates"):
+        Network.from_arrays(**many, trust=[], drop=[])
+
+
+def test_discoveries_that_do_not_fit_are_refused_before_they_begin() -> None:
+    config = preset("paper").with_(**{"network.devices": 900, "qlearning.steps": 10**9})
+    with pytest.raises(UserError, match="qlearning in a network of 900 devices .* fewer steps"):
+        discover(Network.generate(config, 0), config)
+    split = preset("best").with_(**{"network.devices": 3, "discovery.action": "partition", "network.trust": "full"})
+    shape = Shape(3, 10**6, 10**4)
+    assert discovery_bytes("marginal", split, shape) > 5_000 * discovery_bytes("closest", split, shape)
+    own = replace(shape, devices=10**4, slots=999, partitions=20, components=16)
+    with pytest.raises(UserError, match="20 partitions needs about"):
+        needs.check_discovery("marginal", preset("best"), own)
+
+
+def test_predicted_memory_holds_what_is_made() -> None:
+    config = preset("best").with_(**{"network.devices": 3000, "network.partitions": 20})
+    network = Network.generate(config, 0)
+    held = sum(array.nbytes for array in vars(network).values() if array is not None)
+    assert held < network_bytes(3000, network.slots, 20) < 10 * held
+    assert network.shape == Shape.planned(config)
+    assert (
+        Shape.planned(config.with_(**{"network.devices": 1})).slots
+        == Network.generate(preset("best").with_(**{"network.devices": 1}), 0).slots
+    )
+
+
+def test_the_shapes_rules_are_the_packages() -> None:
+    assert (needs.DENSE, needs.DEFAULT_SLOTS) == (channel.FULL_MESH_LIMIT, channel.DEFAULT_SLOTS)
+    assert (needs.LINKAGE, needs.POINTS) == (LINKAGE_LIMIT, POINTS)
+    assert set(COSTS) == set(METHODS)
+    assert set(LEARNERS) == {name for name, method in METHODS.items() if method.learns}
+
+
+GROWING: list[tuple[str, list[dict[str, Any]]]] = [
+    ("marginal", [{"marginal.messages": amount} for amount in (1, 500, 10**6, 10**9)]),
+    ("marginal", [{"discovery.edges": amount} for amount in (1, 5, 64)]),
+    ("qlearning", [{"qlearning.steps": amount} for amount in (1, 5000, 10**6)]),
+    ("bandit", [{"bandit.steps": amount} for amount in (1, 5000, 10**6)]),
+    ("gcn", [{"gcn.epochs": amount} for amount in (1, 100, 10**4)]),
+    ("gcn", [{"gcn.systems": amount} for amount in (1, 64, 1000)]),
+    ("optimum", [{"optimum.starts": amount} for amount in (1, 16, 1000)]),
+    ("optimum", [{"optimum.sweeps": amount} for amount in (1, 1000, 10**5)]),
+    ("optimum", [{"optimum.messages": amount} for amount in (1, 5000, 10**6)]),
+    ("greedy", [{"discovery.edges": amount} for amount in (1, 5, 64)]),
+]
+
+
+@pytest.mark.parametrize(("method", "settings"), GROWING)
+def test_more_work_takes_more_time(method: str, settings: list[dict[str, Any]]) -> None:
+    times = [discovery_seconds(method, preset("best").with_(**each), Shape(100, 99, 10)) for each in settings]
+    assert all(one < two for one, two in pairwise(times))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_larger_networks_take_more(method: str) -> None:
+    shapes = [Shape(20, 19, 4), Shape(200, 19, 4), Shape(200, 64, 4), Shape(200, 64, 40), Shape(200, 64, 40, 8)]
+    times = [discovery_seconds(method, preset("best"), shape) for shape in shapes]
+    sizes = [discovery_bytes(method, preset("best"), shape) for shape in shapes]
+    # Searching longer for one thing may save time elsewhere; a larger network never does.
+    assert all(one <= two for one, two in pairwise(times))
+    assert all(one < two for one, two in pairwise(sizes))
+    assert times[0] < 60
+    assert len(discovery_work(method, preset("best"), shapes[0])) == len(COSTS[method])
+
+
+def test_a_budget_of_a_thousand_million_messages_is_announced() -> None:
+    config = preset("best").with_(**{"marginal.messages": 10**9})
+    assert discovery_seconds("marginal", config, Shape.planned(config)) > 3600
+    assert discovery_seconds("marginal", preset("best"), Shape.planned(preset("best"))) < 5
+    assert discovery_seconds("someone's own", config, Shape.planned(config)) == 0
+
+
+def test_memory_grows_with_every_axis() -> None:
+    base = network_bytes(10_000, 64, 10)
+    assert base < network_bytes(20_000, 64, 10) < network_bytes(20_000, 128, 10) < network_bytes(20_000, 128, 20)
+    assert network_bytes(10_000, 4, 10, edges=64) > network_bytes(10_000, 4, 10, edges=5)
+
+
+def test_radio_signals() -> None:
+    few, many = RadioConfig(per_cell=200), RadioConfig(per_cell=100_000)
+    signals = 11 * 20 * 200 * 2 * 128 * 4
+    assert 2 * signals < radio_bytes(few) < 5 * signals
+    assert radio_bytes(many) > 4e10
+    one = RadioConfig(per_cell=200, lowest_snr_db=18, highest_snr_db=18)
+    assert radio_bytes(one) - 64e6 == pytest.approx((radio_bytes(few) - 64e6) / 20)
