@@ -121,8 +121,8 @@ def explore(
             mine = config.with_(**given, **{"discovery.edges": edges, "data.allocation": f"labels:{labels}"})
             setting = setting_of(mine, seed, dataset)
             if settings.get(BLIND):
-                setting = replace(setting, told=replace(setting.told, apart=None))
-                setting = replace(setting, network=setting.told)
+                setting = replace(setting, reported_network=replace(setting.reported_network, label_distance=None))
+                setting = replace(setting, network=setting.reported_network)
             prepared.append((name, edges, prepare(mine, setting, method)))
     print(f"{len(prepared)} graphs with {labels} labels a device", file=sys.stderr, flush=True)
     runs = [(item.data, item.setting.seed) for _, _, item in prepared]

@@ -77,7 +77,7 @@ def gain_of(item: Prepared, clean: Setting, config: Config) -> float:
     allocated = np.zeros((*graph.slots.shape, network.partitions))
     for transfer in item.exchanged.transfers:
         edge = int(np.flatnonzero(graph.transmitter[transfer.receiver] == transfer.transmitter)[0])
-        sent = clean.parted.partition_of[transfer.sent]
+        sent = clean.partitioning.partition_of[transfer.sent]
         allocated[transfer.receiver, edge] += np.bincount(sent, minlength=network.partitions)
     worth = evaluate(network, replace(graph, allocated=allocated), config.reward)
     return worth.objective - worth.no_exchange

@@ -4,16 +4,16 @@ import numpy as np
 
 from d2dfl import METHODS, Network, discover, preset
 from d2dfl.discovery.discover import Method
-from d2dfl.discovery.task import Found, Task
+from d2dfl.discovery.task import LinkChoice, Task
 
 
-def richest(task: Task) -> Found:
+def richest(task: Task) -> LinkChoice:
     network = task.network
     lacks = np.maximum(network.threshold - network.counts, 0.0)
     spare = np.maximum(network.counts - network.threshold, 0.0)
     useful = np.minimum(spare[network.candidates] * network.trust, lacks[:, None, :]).sum(axis=2)
     useful[network.candidates < 0] = -1.0
-    return Found(useful.argmax(axis=1).astype(np.int32)[:, None])
+    return LinkChoice(useful.argmax(axis=1).astype(np.int32)[:, None])
 
 
 METHODS["richest"] = Method("richest", "Richest", richest, False, "the transmitter with most of what is missing")

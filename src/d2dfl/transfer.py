@@ -34,7 +34,7 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class Exchanged:
+class ExchangeResult:
     """Holdings after an exchange."""
 
     holdings: tuple[Indices, ...]  # per device, datapoint numbers
@@ -87,7 +87,7 @@ def exchange(
     keep: Keeping = "delete",
     lossy: bool = True,
     attempts: int = 1,
-) -> Exchanged:
+) -> ExchangeResult:
     """Move datapoints over the links of a graph.
 
     holdings[device] are datapoint numbers, partition_of[datapoint] their partitions (labels, pseudo-labels or data
@@ -147,7 +147,7 @@ def _shuffled_pools(points: Indices, partition_of: Indices, partitions: int, see
     return [points[order][labels[order] == partition] for partition in range(partitions)]
 
 
-def _settle(holdings: Sequence[Indices], transfers: list[Transfer], keep: Keeping) -> Exchanged:
+def _settle(holdings: Sequence[Indices], transfers: list[Transfer], keep: Keeping) -> ExchangeResult:
     """New holdings: what each device kept, in its old order, then what it received, in order of arrival."""
     gone: list[list[Indices]] = [[] for _ in holdings]
     came: list[list[Indices]] = [[] for _ in holdings]
@@ -163,7 +163,7 @@ def _settle(holdings: Sequence[Indices], transfers: list[Transfer], keep: Keepin
     for device, points in enumerate(holdings):
         removed = np.concatenate(gone[device]) if gone[device] else np.empty(0, dtype=np.int64)
         after.append(np.concatenate([points[~np.isin(points, removed)], *came[device]]))
-    return Exchanged(tuple(after), tuple(transfers), np.concatenate(lost) if lost else np.empty(0, dtype=np.int64))
+    return ExchangeResult(tuple(after), tuple(transfers), np.concatenate(lost) if lost else np.empty(0, dtype=np.int64))
 
 
 def held_counts(holdings: Sequence[Indices], partition_of: Indices, partitions: int) -> NDArray[np.float64]:

@@ -11,11 +11,11 @@ from d2dfl.discovery.discover import METHODS, discover
 from d2dfl.discovery.equations.agreement import divergence, sums_of
 from d2dfl.discovery.equations.gaussian import (
     KINDS,
+    cluster_requests,
     components_of,
     gauss_of,
     pair_divergences,
     standard_points,
-    wishes,
 )
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.equations.worth import clusters_after
@@ -117,10 +117,10 @@ def test_requests_prefer_what_is_far() -> None:
     network = clustered(devices=2, clusters=2, components=1, trust="full")
     network = replace(network, centroids=np.array([[[0.0], [1.0]], [[2.0], [5.0]]]), request=np.array([12.0, 0.0]))
     # Distances of the transmitter's clusters from the receiver's: 2 + 1 and 5 + 4 (eq. usp_mp).
-    assert wishes(network)[0, 0] == pytest.approx([3.0, 9.0])
-    assert wishes(network)[1, 0] == pytest.approx([0.0, 0.0])
+    assert cluster_requests(network)[0, 0] == pytest.approx([3.0, 9.0])
+    assert cluster_requests(network)[1, 0] == pytest.approx([0.0, 0.0])
     half = replace(network, trust=network.trust & np.array([True, False]))
-    assert wishes(half)[0, 0] == pytest.approx([12.0, 0.0])
+    assert cluster_requests(half)[0, 0] == pytest.approx([12.0, 0.0])
 
 
 def test_clusters_after_by_hand() -> None:

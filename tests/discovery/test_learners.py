@@ -108,18 +108,18 @@ def test_marginal_equals_plain_python_step_by_step(config: Config, temperature: 
     network = Network.generate(config, 7)
     terms, keys = Terms.of(config.reward), device_keys(7, "m", devices=9)
     board = game.board_of(network, terms)
-    play, mind = game.start(board, terms, 1), marginal.introduce(board, terms, 500, spread=0.05)
-    assert mind.wish.any() == (labels == 1)
+    play, learner = game.start(board, terms, 1), marginal.introduce(board, terms, 500, spread=0.05)
+    assert learner.wish.any() == (labels == 1)
     plain = PlainMarginal(network, config, keys)
-    plain.bonus, plain.wish = mind.bonus.copy(), mind.wish.copy()
+    plain.bonus, plain.wish = learner.bonus.copy(), learner.wish.copy()
     free = game.free_choice(board, config.discovery.no_link)
-    begin = mind.messages[0]
+    begin = learner.messages[0]
     for turn in range(40):
         device = turn % 9
-        marginal.revise(board, terms, play, mind, keys[device], device, 0, temperature, free)
+        marginal.revise(board, terms, play, learner, keys[device], device, 0, temperature, free)
         plain.revise(device, temperature)
         assert play.slots.tolist() == plain.slots.tolist()
-        assert mind.messages[0] - begin == plain.messages
+        assert learner.messages[0] - begin == plain.messages
 
 
 def test_introductions_tell_what_the_transmitter_expects_to_gain() -> None:
@@ -128,18 +128,18 @@ def test_introductions_tell_what_the_transmitter_expects_to_gain() -> None:
     )
     config = preset("best")
     terms = Terms.of(config.reward)
-    mind = marginal.introduce(game.board_of(network, terms), terms, 100)
+    learner = marginal.introduce(game.board_of(network, terms), terms, 100)
     # Giving 20 of 80 of the only label changes no distribution; holding a second label, it would.
-    assert mind.bonus.tolist() == [[0.0], [0.0]]
+    assert learner.bonus.tolist() == [[0.0], [0.0]]
     mixed = Network.from_arrays(
         counts=[[80, 20], [20, 80]],
         threshold=np.full((2, 2), 20.0),
         trust=np.ones((2, 2, 2)),
         drop=np.full((2, 2), 0.1),
     )
-    mind = marginal.introduce(game.board_of(mixed, terms), terms, 100)
-    assert np.allclose(mind.bonus, 1.5 * (0.3 - 0.25))  # (80, 20) -> (60, 20): 0.8 -> 0.75 against 0.5
-    assert mind.messages[0] == 2 + 4  # one introduction per link, two messages a device along the tree
+    learner = marginal.introduce(game.board_of(mixed, terms), terms, 100)
+    assert np.allclose(learner.bonus, 1.5 * (0.3 - 0.25))  # (80, 20) -> (60, 20): 0.8 -> 0.75 against 0.5
+    assert learner.messages[0] == 2 + 4  # one introduction per link, two messages a device along the tree
 
 
 def test_marginal_comes_to_rest_where_nobody_can_improve_alone() -> None:

@@ -79,7 +79,7 @@ def test_rewards_on_data_clusters(edges: int) -> None:
 
 
 def test_marginal_rewards_differ_as_the_objective_does() -> None:
-    """R6: an exact potential game, whoever changes its mind."""
+    """R6: an exact potential game, whoever changes its learner."""
     config = config_of("best", **{"discovery.edges": 1})
     network = Network.generate(config, 4)
     actions = np.random.default_rng(0).integers(9, size=(1, 9))

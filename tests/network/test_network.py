@@ -173,12 +173,12 @@ def test_counts_are_exact() -> None:
 )
 def test_a_saved_network_comes_back(tmp_path: Path, suffix: str, changes: dict[str, object]) -> None:
     network = Network.generate(small(**changes), 4)
-    network = replace(network, apart=np.ones((network.partitions, network.partitions)))
+    network = replace(network, label_distance=np.ones((network.partitions, network.partitions)))
     file = tmp_path / f"net.{suffix}"
     save_network(network, file)
     again = load_network(file)
     assert (dense(again.candidates, again.drop, 1.0) == dense(network.candidates, network.drop, 1.0)).all()
-    for name in ("counts", "threshold", "cluster", "budget", "positions", "apart"):
+    for name in ("counts", "threshold", "cluster", "budget", "positions", "label_distance"):
         assert (getattr(again, name) == getattr(network, name)).all()
     assert again.trust.sum() == network.trust.sum()
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
@@ -240,7 +240,7 @@ BAD = {
     "positions": [np.zeros((3, 3)), np.full((3, 2), np.nan)],
     "cluster": [[0, 1], [0, 0, 2], [0.5, 0, 0]],
     "budget": [[1.0]],
-    "apart": [np.zeros((3, 3)), -np.ones((2, 2)), [[0, 1], [2, 0]], [[0, np.nan], [np.nan, 0]]],
+    "label_distance": [np.zeros((3, 3)), -np.ones((2, 2)), [[0, 1], [2, 0]], [[0, np.nan], [np.nan, 0]]],
     "candidates": [[[0], [1], [2]], [[5], [0], [0]], [[1, 1], [0, 2], [0, 1]], [[1], [0]]],
 }
 

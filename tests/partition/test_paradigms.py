@@ -52,7 +52,7 @@ def test_one_road_for_all(paradigm: str, name: str) -> None:
             held = sum(len(points) for points in item.exchanged.holdings)
             assert held + len(item.exchanged.lost) == 6 * 40
             before = item.setting.network
-            after = held_counts(item.exchanged.holdings, item.setting.parted.partition_of, before.partitions)
+            after = held_counts(item.exchanged.holdings, item.setting.partitioning.partition_of, before.partitions)
             if before.centroids is None:
                 assert (after >= np.minimum(before.counts, np.floor(before.threshold)) - 1e-9).all()
 
@@ -60,18 +60,18 @@ def test_one_road_for_all(paradigm: str, name: str) -> None:
 def test_semi_supervised_partitions_are_pseudo_labels() -> None:
     config = small("semi")
     setting = setting_of(config, 0, data_set(config, 0))
-    assert setting.parted.labels is not None
-    assert (setting.parted.partition_of == setting.parted.labels).all()
+    assert setting.partitioning.labels is not None
+    assert (setting.partitioning.partition_of == setting.partitioning.labels).all()
     held = np.concatenate(setting.holdings)
-    right = (setting.parted.labels == setting.dataset.train_targets)[held].mean()
+    right = (setting.partitioning.labels == setting.dataset.train_targets)[held].mean()
     assert 0.5 < right < 1.0
-    assert setting.parted.measures["label accuracy"] == pytest.approx(1 - (1 - right) / 0.85, abs=0.1)
-    assert len(setting.parted.by_device["label accuracy"]) == 6
-    assert np.mean(setting.parted.by_device["label accuracy"]) == pytest.approx(
-        setting.parted.measures["label accuracy"]
+    assert setting.partitioning.measures["label accuracy"] == pytest.approx(1 - (1 - right) / 0.85, abs=0.1)
+    assert len(setting.partitioning.by_device["label accuracy"]) == 6
+    assert np.mean(setting.partitioning.by_device["label accuracy"]) == pytest.approx(
+        setting.partitioning.measures["label accuracy"]
     )
     data = prepare(config, setting, "marginal").data
-    assert (data.targets == setting.parted.labels).all()
+    assert (data.targets == setting.partitioning.labels).all()
     assert (data.test_targets == setting.dataset.test_targets).all()
 
 
@@ -83,7 +83,7 @@ def test_own_clusters_make_another_network_than_shared_ones() -> None:
     assert own.network.threshold == pytest.approx(0.5 * own.network.counts)
     assert own.network.request == pytest.approx(np.full(6, 4.0))
     assert shared.network.centroids is None
-    (up, down), (own_up, own_down) = (setting.parted.bits(6, 32) for setting in (shared, own))
+    (up, down), (own_up, own_down) = (setting.partitioning.bits(6, 32) for setting in (shared, own))
     assert (up > own_up).all(), "centroids and counts besides"
     assert (own_up > 0).all()
     assert down.tolist() == [32 * (64 + 4 * 64 + 5 * 4)] * 6, "mean, components, common centroids"
@@ -94,7 +94,7 @@ def test_nothing_but_sums_and_components_is_told() -> None:
     config = small("semi")
     dataset = load("digits")
     setting = setting_of(config, 0, dataset)
-    told = setting.parted.messages
+    told = setting.partitioning.messages
     assert {message.what for message in told} == {"sum and count", "mean", "scaled components", "components"}
     rows = {
         tuple(row) for held in setting.holdings for row in dataset.train_inputs[held].reshape(len(held), -1).round(4)
@@ -144,17 +144,17 @@ def test_noise_changes_what_is_told_and_not_what_is_held(paradigm: str) -> None:
     if paradigm == "unsupervised":
         config = config.with_(partition__clustering="own")
     setting = setting_of(config, 0, data_set(config, 0))
-    truth = held_counts(setting.holdings, setting.parted.partition_of, setting.network.partitions)
+    truth = held_counts(setting.holdings, setting.partitioning.partition_of, setting.network.partitions)
     assert (setting.network.counts == truth).all()
-    assert (setting.told.counts != truth).any()
+    assert (setting.reported_network.counts != truth).any()
     if setting.network.centroids is not None:
-        own = [setting.parted.partition_of[held] for held in setting.holdings]
+        own = [setting.partitioning.partition_of[held] for held in setting.holdings]
         sizes = [np.bincount(numbers, minlength=5) for numbers in own]
         assert (setting.network.counts == sizes).all()
-        assert setting.told.centroids is not None
-        assert (setting.told.centroids != setting.network.centroids).all()
-        assert setting.parted.clusters is not None
-        assert (setting.network.centroids == setting.parted.clusters.centroids).all()
+        assert setting.reported_network.centroids is not None
+        assert (setting.reported_network.centroids != setting.network.centroids).all()
+        assert setting.partitioning.clusters is not None
+        assert (setting.network.centroids == setting.partitioning.clusters.centroids).all()
     item = prepare(config, setting, "marginal")
     assert item.discovery is not None
     assert (item.discovery.network.counts == truth).all()

@@ -224,7 +224,7 @@ def _network_of_data(file: Path | None, config: Config, seed: int) -> Network:
 
     if file is not None:
         raise UserError("--network reads a network and --dataset or --paradigm makes one: give only one of them")
-    return setting_of(config, seed, data_set(config, seed=0)).told
+    return setting_of(config, seed, data_set(config, seed=0)).reported_network
 
 
 @contextmanager

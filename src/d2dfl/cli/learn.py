@@ -96,7 +96,7 @@ def _print_comparison(config: Config, result: "Comparison") -> None:
         f"{setting.dataset.name}: {counted(len(sizes), 'device')} with {span(sizes)} datapoints, {config.federation.scheme}, "
         f"{counted(config.federation.rounds, 'round')}, {counted(seeds, 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}"
     )
-    for name, value in setting.parted.measures.items():
+    for name, value in setting.partitioning.measures.items():
         console.print(f"{name}: {value:.3f} (seed {setting.seed}, mean over devices)")
     table = Table(*COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:

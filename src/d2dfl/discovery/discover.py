@@ -11,7 +11,7 @@ from d2dfl.config import Config
 from d2dfl.discovery.equations.worth import clusters_after
 from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of, joined, outside_requests
 from d2dfl.discovery.methods import bandit, dynamic, greedy, marginal, optimum, qlearning, rules
-from d2dfl.discovery.task import Found, Progress, Task, silent
+from d2dfl.discovery.task import LinkChoice, Progress, Task, silent
 from d2dfl.errors import UserError
 from d2dfl.needs import check_discovery
 from d2dfl.network import Network
@@ -26,13 +26,13 @@ class Method:
 
     name: str
     title: str
-    find: Callable[[Task], Found]
+    find: Callable[[Task], LinkChoice]
     joint: bool  # can choose several links per device at once
     summary: str
     learns: bool = True  # chooses by rewards; rules look at links alone
 
 
-def _gcn(task: Task) -> Found:
+def _gcn(task: Task) -> LinkChoice:
     from d2dfl.discovery.methods import gcn  # imports torch-geometric: seconds
 
     return gcn.find(task)
@@ -223,27 +223,27 @@ def _planned(task: Task, method: Method) -> Task:
     return task
 
 
-def _found(method: Method, task: Task) -> Found:
+def _found(method: Method, task: Task) -> LinkChoice:
     """What a method finds; one of a user's own is checked before compiled code sees it."""
     found, network = method.find(task), task.network
-    slots = found.slots if isinstance(found, Found) else None
+    slots = found.slots if isinstance(found, LinkChoice) else None
     if not isinstance(slots, np.ndarray) or slots.dtype.kind != "i" or slots.shape[:1] != (network.devices,):
-        raise UserError(f"the method {method.name!r} gave no Found with whole-numbered slots[receiver, edge]")
+        raise UserError(f"the method {method.name!r} gave no LinkChoice with whole-numbered slots[receiver, edge]")
     if slots.ndim != 2 or (slots.size and not -1 <= slots.min() <= slots.max() < network.slots):
         raise UserError(f"the method {method.name!r} chose slots that are not there: give -1 to {network.slots - 1}")
     return found
 
 
-def _together(method: Method, task: Task) -> tuple[Graph, list[Found]]:
+def _together(method: Method, task: Task) -> tuple[Graph, list[LinkChoice]]:
     found = _found(method, _planned(replace(task, edges=task.config.discovery.edges), method))
     return graph_of(task.network, found.slots, task.over_ask), [found]
 
 
-def _in_sequence(method: Method, task: Task) -> tuple[Graph, list[Found]]:
+def _in_sequence(method: Method, task: Task) -> tuple[Graph, list[LinkChoice]]:
     """R16: discover, exchange, discover again with used neighbours masked; one budget over all stages."""
     stages = task.config.discovery.edges
     graphs: list[Graph] = []
-    founds: list[Found] = []
+    founds: list[LinkChoice] = []
     network, population = task.network, task.network.population
     for stage in range(stages):
         report = _scaled(task.progress, stage, stages)

@@ -45,7 +45,7 @@ class Task:
         return board_of(self.network, self.terms, self.spent, self.population, self.config.reward.ridge)
 
 
-class Found(NamedTuple):
+class LinkChoice(NamedTuple):
     """What a method found, and what it spent to find it."""
 
     slots: NDArray[np.int32]  # [receiver, edge] candidate slot, -1 for no link

@@ -21,7 +21,7 @@ from d2dfl.discovery.equations.reward import OVER_ASK
 from d2dfl.discovery.evaluation import graph_of
 from d2dfl.discovery.game.state import NO_LINK, set_link, start, total
 from d2dfl.discovery.methods.dynamic import at_exchange
-from d2dfl.discovery.methods.marginal import told
+from d2dfl.discovery.methods.marginal import reals_in_sums
 from d2dfl.discovery.methods.qlearning import cost
 from d2dfl.discovery.task import Task
 from d2dfl.errors import UserError
@@ -165,7 +165,7 @@ class VectorGame:
         kept = links - (self.links[:, :, self.edge] >= 0)
         messages, counts, reals = 2.0 * kept, 2.0 * kept * partitions, np.zeros(kept.shape)
         if self.reward == "marginal":
-            answer = 3 + (told(self._plays[0]) if self._terms.agreement != 0.0 else 0)
+            answer = 3 + (reals_in_sums(self._plays[0]) if self._terms.agreement != 0.0 else 0)
             messages, counts = messages + 2.0 * others, counts + others * partitions
             reals = 2.0 * links + answer * others
         bits = counts * settings.count_bits + reals * settings.real_bits

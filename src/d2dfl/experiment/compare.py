@@ -79,9 +79,9 @@ class Comparison:
                 for (method, seed, curve), book in zip(self.cells, self.ledgers, strict=True)
             ],
             "partitions": [
-                {"seed": item.setting.seed, **item.setting.parted.by_device}
+                {"seed": item.setting.seed, **item.setting.partitioning.by_device}
                 for item in self.prepared
-                if item.method == IID and item.setting.parted.by_device
+                if item.method == IID and item.setting.partitioning.by_device
             ],
         }
 

@@ -25,11 +25,11 @@ from d2dfl.errors import UserError
 from d2dfl.federation import Curves, Federated
 from d2dfl.network import Network
 from d2dfl.partition.kmeans import Clusters
-from d2dfl.partition.paradigms import PARADIGMS, Paradigm, Parted
+from d2dfl.partition.paradigms import PARADIGMS, Paradigm, Partitioning
 from d2dfl.partition.privacy import noised_counts
-from d2dfl.partition.sketches import sketched_apart
+from d2dfl.partition.sketches import sketched_distances
 from d2dfl.rng import stream
-from d2dfl.transfer import Exchanged, exchange, held_counts
+from d2dfl.transfer import ExchangeResult, exchange, held_counts
 
 IID = "iid"  # not a method: the same data shuffled over the devices, the yardstick of every method
 
@@ -42,9 +42,9 @@ class Setting:
     seed: int
     dataset: Dataset
     holdings: tuple[NDArray[np.int64], ...]  # per device, datapoint numbers
-    parted: Parted
+    partitioning: Partitioning
     network: Network
-    told: Network  # the network as its devices tell of it; another one only where messages are noised
+    reported_network: Network  # the network as its devices tell of it; another one only where messages are noised
     truth: NDArray[np.int64]  # [datapoint] class or range of the target, for measurements only
 
 
@@ -55,7 +55,7 @@ class Prepared:
     method: str
     setting: Setting
     discovery: Discovery | None  # None for the i.i.d. yardstick
-    exchanged: Exchanged | None
+    exchanged: ExchangeResult | None
     data: Federated
 
 
@@ -73,16 +73,20 @@ def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
     rule, devices = config.data.allocation, config.network.devices
     samples = config.data.samples or min(largest(truth, devices, rule), config.network.samples_per_device)
     holdings = tuple(allocate(truth, devices, rule, samples=samples, seed=seed))
-    parted = paradigm.part(config, dataset, holdings, seed)
-    counts = held_counts(holdings, parted.partition_of, parted.partitions)
-    network = _with_clusters(Network.around(counts, config, seed), parted.clusters, config)
-    told = network
+    partitioning = paradigm.part(config, dataset, holdings, seed)
+    counts = held_counts(holdings, partitioning.partition_of, partitioning.partitions)
+    network = _with_clusters(Network.around(counts, config, seed), partitioning.clusters, config)
+    reported = network
     if config.privacy.epsilon == 0:
-        network = told = _with_sketches(network, dataset, parted, holdings, seed)
+        network = reported = _with_sketches(network, dataset, partitioning, holdings, seed)
     else:  # sketches are not noised, so nobody tells any
-        heard = noised_counts(counts, config.privacy, seed) if parted.told is None else parted.told.counts
-        told = _with_clusters(Network.around(heard.astype(np.float64), config, seed), parted.told, config)
-    return Setting(config, seed, dataset, holdings, parted, network, told, truth)
+        heard = (
+            noised_counts(counts, config.privacy, seed)
+            if partitioning.reported is None
+            else partitioning.reported.counts
+        )
+        reported = _with_clusters(Network.around(heard.astype(np.float64), config, seed), partitioning.reported, config)
+    return Setting(config, seed, dataset, holdings, partitioning, network, reported, truth)
 
 
 def _with_clusters(network: Network, clusters: Clusters | None, config: Config) -> Network:
@@ -100,13 +104,15 @@ def _with_clusters(network: Network, clusters: Clusters | None, config: Config) 
 
 
 def _with_sketches(
-    network: Network, dataset: Dataset, parted: Parted, holdings: tuple[NDArray[np.int64], ...], seed: int
+    network: Network, dataset: Dataset, partitioning: Partitioning, holdings: tuple[NDArray[np.int64], ...], seed: int
 ) -> Network:
     """Where devices hold a single label: how far apart labels lie, as the devices find out."""
-    if parted.clusters is not None or (single_label(network.counts) < 0).all():
+    if partitioning.clusters is not None or (single_label(network.counts) < 0).all():
         return network
-    apart = sketched_apart(dataset.train_inputs, parted.partition_of, holdings, parted.partitions, seed)
-    return replace(network, apart=apart)
+    distance = sketched_distances(
+        dataset.train_inputs, partitioning.partition_of, holdings, partitioning.partitions, seed
+    )
+    return replace(network, label_distance=distance)
 
 
 def prepare(config: Config, setting: Setting, method: str) -> Prepared:
@@ -116,11 +122,13 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         order = stream(setting.seed, "iid-shuffle").permutation(len(pool))
         sizes = np.cumsum([len(held) for held in setting.holdings])[:-1]
         return Prepared(IID, setting, None, None, learning(config, setting, tuple(np.split(pool[order], sizes))))
-    found = _settled(discover(setting.told, config, seed=setting.seed, method=method_named(method).name), setting)
+    found = _settled(
+        discover(setting.reported_network, config, seed=setting.seed, method=method_named(method).name), setting
+    )
     moved = exchange(
         found.graph,
         setting.holdings,
-        setting.parted.partition_of,
+        setting.partitioning.partition_of,
         found.network.threshold,
         seed=setting.seed,
         keep=config.exchange.keep,
@@ -137,7 +145,7 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
 
 def _settled(found: Discovery, setting: Setting) -> Discovery:
     """Links chosen from noised messages, settled and measured with what the devices truly hold."""
-    if setting.told is setting.network:
+    if setting.reported_network is setting.network:
         return found
     config, slots = found.config, found.graph.slots
     network = replace(setting.network, drop=found.network.drop)
@@ -147,7 +155,7 @@ def _settled(found: Discovery, setting: Setting) -> Discovery:
 
 def learning(config: Config, setting: Setting, holdings: tuple[NDArray[np.int64], ...]) -> Federated:
     """What the devices train on."""
-    return Federated.of(setting.dataset, holdings, targets=setting.parted.labels, loss=paradigm_of(config).loss)
+    return Federated.of(setting.dataset, holdings, targets=setting.partitioning.labels, loss=paradigm_of(config).loss)
 
 
 def data_set(config: Config, seed: int) -> Dataset:
@@ -168,7 +176,7 @@ def energy(prepared: Prepared, curves: Curves, parameters: int, radio: str | Non
     setting = prepared.setting
     settings, devices = setting.config.energy, setting.network.devices
     meter = Meter.of(setting.network, settings, radio)
-    up, down = setting.parted.bits(devices, setting.config.discovery.real_bits)
+    up, down = setting.partitioning.bits(devices, setting.config.discovery.real_bits)
     talk = meter.talk_j(prepared.discovery.message_bits if prepared.discovery else 0.0)
     before = np.stack([meter.up_j(up) + meter.down_j(down), talk, _datapoints_j(prepared, meter)], axis=1)
     rounds = np.zeros((len(curves.links), devices, len(TRAINING)))

@@ -11,7 +11,7 @@ from d2dfl.network.values import FARTHEST_M, MOST, floats, plain, real, shaped, 
 
 REQUIRED = ("counts", "threshold", "trust")
 CLUSTERED = ("centroids", "covariances", "request")
-KNOWN = (*REQUIRED, "drop", "rss", "positions", "cluster", "budget", "candidates", *CLUSTERED, "apart")
+KNOWN = (*REQUIRED, "drop", "rss", "positions", "cluster", "budget", "candidates", *CLUSTERED, "label_distance")
 
 
 def checked_arrays(
@@ -94,14 +94,14 @@ def checked_clusters(
     return places, spreads, shaped("request", real("request", request, 0.0, MOST), shape[:1], "[device]")
 
 
-def checked_apart(partitions: int, apart: ArrayLike | None) -> NDArray[np.float64] | None:
+def checked_label_distance(partitions: int, label_distance: ArrayLike | None) -> NDArray[np.float64] | None:
     """Distances between partitions, if there are any."""
-    if apart is None:
+    if label_distance is None:
         return None
-    table = real("apart", apart, 0.0, MOST)
-    table = shaped("apart", table, (partitions, partitions), "[partition, partition]")
+    table = real("label_distance", label_distance, 0.0, MOST)
+    table = shaped("label_distance", table, (partitions, partitions), "[partition, partition]")
     if not np.allclose(table, table.T, rtol=1e-6, atol=1e-9):
-        raise UserError("apart is not symmetric: two partitions are as far apart seen from either")
+        raise UserError("label_distance is not symmetric: two partitions are as far apart seen from either")
     return table
 
 

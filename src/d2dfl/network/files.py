@@ -59,7 +59,7 @@ def save_network(network: Network, path: Path) -> None:
             "drop": network.drop,
         }
     arrays |= {"cluster": network.cluster, "budget": network.budget}
-    for name in ("positions", *CLUSTERED, "apart"):
+    for name in ("positions", *CLUSTERED, "label_distance"):
         if getattr(network, name) is not None:
             arrays[name] = getattr(network, name)
     if path.suffix == ".npz":

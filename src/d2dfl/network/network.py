@@ -35,7 +35,7 @@ class Network:
     covariances: NDArray[np.float64] | None = None  # [device, cluster, component, component]
     request: NDArray[np.float64] | None = None  # [device] datapoints asked for over a link (R24)
     # Where devices know it: how far apart partitions lie, in any unit; alike ones are easily confused.
-    apart: NDArray[np.float64] | None = None  # [partition, partition]
+    label_distance: NDArray[np.float64] | None = None  # [partition, partition]
 
     @property
     def devices(self) -> int:
@@ -126,7 +126,7 @@ class Network:
         centroids: ArrayLike | None = None,
         covariances: ArrayLike | None = None,
         request: ArrayLike | None = None,
-        apart: ArrayLike | None = None,
+        label_distance: ArrayLike | None = None,
         config: ChannelConfig | None = None,
     ) -> Self:
         """A network of one's own.
@@ -135,10 +135,10 @@ class Network:
         rss[receiver, transmitter]. Clusters and budgets are computed where they are not given. With `candidates`
         [N, slots], trust[receiver, slot, L] and drop or rss [receiver, slot] are in the slot layout instead.
         A device hears another unless every packet from it is lost. With centroids[N, L, d], covariances[N, L, d, d] and
-        request[N] partitions are data clusters of each device's own (Algorithm 2). apart[L, L] says how far apart
+        request[N] partitions are data clusters of each device's own (Algorithm 2). label_distance[L, L] says how far apart
         partitions lie.
         """
-        from d2dfl.network.checks import checked_apart, checked_arrays, checked_clusters
+        from d2dfl.network.checks import checked_arrays, checked_clusters, checked_label_distance
 
         config = config or ChannelConfig()
         arrays = checked_arrays(counts, threshold, trust, drop, rss, positions, cluster, budget, candidates)
@@ -175,7 +175,7 @@ class Network:
             shapes,
             spreads,
             asked,
-            checked_apart(arrays["counts"].shape[1], apart),
+            checked_label_distance(arrays["counts"].shape[1], label_distance),
         )
 
 

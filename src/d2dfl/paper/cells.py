@@ -106,7 +106,7 @@ def exchange_values(item: Prepared) -> Values:
         "after": {metric: float(distances_to(after, population, metric).mean()) for metric in METRICS},
         "moved": item.exchanged.moved if item.exchanged else 0,
         "lost": item.exchanged.dropped if item.exchanged else 0,
-        "measures": dict(item.setting.parted.measures),
+        "measures": dict(item.setting.partitioning.measures),
     }
     if item.discovery is not None:
         worth = item.discovery.evaluation

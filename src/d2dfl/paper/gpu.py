@@ -24,7 +24,7 @@ from d2dfl.experiment.engines import leave_with, limit_threads, one_line
 from d2dfl.experiment.grid import Cells, Failure, Outcome, Progress, Task, time_left
 from d2dfl.experiment.setting import Prepared, Setting, learning
 from d2dfl.paper.cells import Values, cell_of, dataset_of, prepared, trained
-from d2dfl.transfer import Exchanged
+from d2dfl.transfer import ExchangeResult
 
 
 def run_on_gpu(
@@ -147,7 +147,7 @@ class Sent:
     method: str
     setting: Setting
     discovery: Discovery | None
-    exchanged: Exchanged | None
+    exchanged: ExchangeResult | None
     members: tuple[NDArray[np.int64], ...]
 
     @classmethod

@@ -26,14 +26,14 @@ Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Parted:
+class Partitioning:
     """The devices' data in partitions."""
 
     partition_of: Indices  # [datapoint]; what moves, trust and thresholds speak about
     partitions: int
     labels: Indices | None = None  # [datapoint] training targets that are not the set's own
     clusters: Clusters | None = None  # where partitions are data clusters of each device's own
-    told: Clusters | None = None  # the same as devices tell of them, noised where privacy is asked for
+    reported: Clusters | None = None  # the same as devices tell of them, noised where privacy is asked for
     messages: tuple[Message, ...] = ()  # what was told to find them
     measures: Mapping[str, float] = field(default_factory=dict)
     by_device: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # the same, one value a device
@@ -56,7 +56,7 @@ class Paradigm:
     name: str
     title: str
     skew: Callable[[Config, Dataset], Indices]  # the classes by which the data is dealt out to the devices
-    part: Callable[[Config, Dataset, Sequence[Indices], int], Parted]
+    part: Callable[[Config, Dataset, Sequence[Indices], int], Partitioning]
     loss: str | None = None  # None: what suits the dataset
     model: Callable[[tuple[int, ...]], str] = default_model
     classes: bool = True  # needs a set with classes
@@ -75,10 +75,10 @@ def _classes(_: Config, dataset: Dataset) -> Indices:
     return dataset.train_targets.astype(np.int64)
 
 
-def _supervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Parted:
+def _supervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Partitioning:
     """Partitions are the labels."""
     del holdings, seed
-    return Parted(_classes(config, dataset), dataset.classes)
+    return Partitioning(_classes(config, dataset), dataset.classes)
 
 
 def subspace_of(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Subspace:
@@ -101,7 +101,7 @@ def projections_of(
     return [subspace.project(dataset.train_inputs[held]) for held in holdings], subspace
 
 
-def _semi(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Parted:
+def _semi(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Partitioning:
     """Partitions are pseudo-labels, and so are training targets (R22, R35)."""
     settings = config.partition
     targets = _classes(config, dataset)
@@ -120,12 +120,12 @@ def _semi(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: i
     measures = {"label accuracy": float(known.mean()) if len(known) else 1.0}
     # Where every datapoint of a device is labelled there is nothing to get wrong.
     by_device = {"label accuracy": tuple(np.where(np.isfinite(found.accuracy), found.accuracy, 1.0).tolist())}
-    return Parted(
+    return Partitioning(
         found.labels, dataset.classes, found.labels, messages=subspace.messages, measures=measures, by_device=by_device
     )
 
 
-def _unsupervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Parted:
+def _unsupervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Partitioning:
     """Partitions are K-means clusters of the projections, own or common to all."""
     settings = config.partition
     projections, subspace = projections_of(config, dataset, holdings, seed)
@@ -137,9 +137,9 @@ def _unsupervised(config: Config, dataset: Dataset, holdings: Sequence[Indices],
 
     if settings.clustering == "shared":
         found = shared_clusters(projections, holdings, datapoints, number, seed, disguise)
-        return Parted(found.assignment, number, messages=(*subspace.messages, *found.messages))
+        return Partitioning(found.assignment, number, messages=(*subspace.messages, *found.messages))
     found = own_clusters(projections, holdings, datapoints, number, seed)
-    return Parted(found.assignment, number, None, found, disguise(found), subspace.messages)
+    return Partitioning(found.assignment, number, None, found, disguise(found), subspace.messages)
 
 
 def _target_ranges(config: Config, dataset: Dataset) -> Indices:
@@ -149,11 +149,11 @@ def _target_ranges(config: Config, dataset: Dataset) -> Indices:
     return ranges_of(dataset.train_targets, everything, config.partition.ranges, "global" if cuts == "local" else cuts)
 
 
-def _regression(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Parted:
+def _regression(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Partitioning:
     """Partitions are ranges of the target (R36)."""
     del seed
     settings = config.partition
-    return Parted(ranges_of(dataset.train_targets, holdings, settings.ranges, settings.cuts), settings.ranges)
+    return Partitioning(ranges_of(dataset.train_targets, holdings, settings.ranges, settings.cuts), settings.ranges)
 
 
 PARADIGMS: Mapping[str, Paradigm] = MappingProxyType(

@@ -16,7 +16,7 @@ from d2dfl.rng import stream
 VALUES = 32  # real numbers that a device tells of a label
 
 
-def sketched_apart(
+def sketched_distances(
     inputs: NDArray[np.float32],
     partition_of: NDArray[np.int64],
     holdings: Sequence[NDArray[np.int64]],

@@ -113,7 +113,7 @@ def gauss_of(network: Network, ridge_share: float, kind: int) -> Gauss:
     spreads = covariances + ridge * np.eye(components)
     table = pair_divergences(centroids, spreads)
     return Gauss(
-        wish=wishes(network),
+        wish=cluster_requests(network),
         own=own,
         pull=pull,
         trace=np.einsum("nldd->nl", spreads),
@@ -123,7 +123,7 @@ def gauss_of(network: Network, ridge_share: float, kind: int) -> Gauss:
     )
 
 
-def wishes(network: Network) -> Array:
+def cluster_requests(network: Network) -> Array:
     """wish[receiver, slot, cluster of the transmitter]: Q split by distance from the receiver's centroids (eq. usp_mp).
 
     R24: split over the clusters that the transmitter may send, so that a receiver gets what it asks for.

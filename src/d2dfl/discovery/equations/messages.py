@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.discovery.equations.gaussian import wishes
+from d2dfl.discovery.equations.gaussian import cluster_requests
 from d2dfl.network import Network
 
 Array = NDArray[np.float64]
@@ -42,7 +42,7 @@ def requested(network: Network, slots: SlotArray, available: NDArray[np.bool_], 
     """
     receivers = np.arange(network.devices)[:, None]
     if network.centroids is not None:  # Algorithm 2: each link is asked for its own part
-        return np.asarray(wishes(network)[receivers, slots] * available)
+        return np.asarray(cluster_requests(network)[receivers, slots] * available)
     need = network.need[:, None, :]
     spare = network.surplus[network.candidates[receivers, slots]] * available
     whole = spare.sum(axis=1, keepdims=True)

@@ -6,7 +6,7 @@ pairs should differ, and labels that are easily confused should meet first.
 
 A list goes from device to device along the tree that adds up the population's counts: how often each pair of labels has
 been claimed. A device with a single label claims one pair of it with a label that it could receive: the least claimed, of
-these the most alike (`Network.apart`, partition/sketches.py), or the next label in turn where devices do not know what is
+these the most alike (`Network.label_distance`, partition/sketches.py), or the next label in turn where devices do not know what is
 alike. The list makes as many rounds as a device may have links.
 
 A wish counts as `marginal.spread` when a device chooses, so it decides between links of nearly equal worth. It is not
@@ -30,7 +30,7 @@ def single_label(counts: Counts) -> NDArray[np.int64]:
 
 
 def claims(
-    own: NDArray[np.int64], offered: NDArray[np.bool_], edges: int, apart: Counts | None = None
+    own: NDArray[np.int64], offered: NDArray[np.bool_], edges: int, label_distance: Counts | None = None
 ) -> NDArray[np.bool_]:
     """[device, label] the labels that a device wishes for, as many as it may have links.
 
@@ -38,7 +38,7 @@ def claims(
     """
     labels = offered.shape[1]
     step = np.subtract.outer(np.arange(labels), np.arange(labels)).T % labels  # from row to column, round the circle
-    order = np.minimum(step, labels - step).astype(np.float64) if apart is None else apart
+    order = np.minimum(step, labels - step).astype(np.float64) if label_distance is None else label_distance
     # Ranks, not distances: they break ties between equally often claimed pairs and never outweigh a claim.
     rank = np.argsort(np.argsort(order, axis=1, kind="stable"), axis=1) / labels
     claimed = np.zeros((labels, labels))
@@ -59,7 +59,9 @@ def claims(
     return wished
 
 
-def wishes(board: Board, known: NDArray[np.bool_], edges: int, apart: Counts | None = None) -> NDArray[np.float32]:
+def claim_values(
+    board: Board, known: NDArray[np.bool_], edges: int, label_distance: Counts | None = None
+) -> NDArray[np.float32]:
     """[receiver, slot] share of what a transmitter could send that is wished for."""
     own = single_label(board.counts)
     found = np.zeros(known.shape, dtype=np.float32)
@@ -68,7 +70,7 @@ def wishes(board: Board, known: NDArray[np.bool_], edges: int, apart: Counts | N
     amount = np.minimum(spare, board.need[receivers])
     offered = np.zeros(board.counts.shape, dtype=bool)
     np.logical_or.at(offered, receivers, amount > 0)
-    wished = claims(own, offered, edges, apart)
+    wished = claims(own, offered, edges, label_distance)
     whole = amount.sum(axis=1)
     found[receivers, slots] = (amount * wished[receivers]).sum(axis=1) / np.where(whole > 0, whole, 1.0)
     return found

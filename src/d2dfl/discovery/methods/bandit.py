@@ -8,7 +8,7 @@ from d2dfl.compiled import kernel
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.methods.qlearning import CHUNK, allowed, cost
-from d2dfl.discovery.task import Found, Task
+from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.rng import device_keys
 
 
@@ -102,7 +102,7 @@ def _train(
                 total[device, action] += reward
 
 
-def find(task: Task) -> Found:
+def find(task: Task) -> LinkChoice:
     """Play, then take each device's best action: highest mean (UCB1) or highest weight (EXP3)."""
     config = task.config.bandit
     board, work = task.board(), round_of(task.board(), task.terms)
@@ -119,4 +119,4 @@ def find(task: Task) -> Found:
     score = np.where(count > 0, total if exp3 else total / np.maximum(count, 1), -np.inf)
     best = np.where((count > 0).any(axis=1), score.argmax(axis=1), -1)
     messages, bits = cost(task, config.steps)
-    return Found(np.where(best < slots, best, -1).astype(np.int32)[:, None], messages, bits, config.steps)
+    return LinkChoice(np.where(best < slots, best, -1).astype(np.int32)[:, None], messages, bits, config.steps)

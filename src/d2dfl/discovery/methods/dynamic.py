@@ -15,7 +15,7 @@ from d2dfl.config import ChannelConfig
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.methods.qlearning import CHUNK, allowed, cost, rules_of, temperatures
-from d2dfl.discovery.task import Found, Task
+from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.errors import UserError
 from d2dfl.network import Network, channel
 from d2dfl.rng import device_keys, stream
@@ -185,7 +185,7 @@ def _rows(config: ChannelConfig, whole_vector: bool, steps: int, size: int) -> i
     return rows
 
 
-def find_dynamic(task: Task) -> Found:
+def find_dynamic(task: Task) -> LinkChoice:
     """Train on a changing channel, then choose by the levels at the moment of the exchange."""
     config, settings = task.config.qlearning, task.config.channel
     board, work, rules = task.board(), round_of(task.board(), task.terms), rules_of(config)
@@ -233,7 +233,7 @@ def find_dynamic(task: Task) -> Found:
             task.progress(end / config.steps)
     chosen = _read_off(task, board, total, count, index, used, vector, keys, whole_vector)
     messages, bits = cost(task, config.steps)
-    return Found(np.where(chosen < slots, chosen, -1).astype(np.int32)[:, None], messages, bits, config.steps)
+    return LinkChoice(np.where(chosen < slots, chosen, -1).astype(np.int32)[:, None], messages, bits, config.steps)
 
 
 def _read_off(

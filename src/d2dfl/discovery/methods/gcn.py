@@ -25,7 +25,7 @@ from d2dfl.config import ChannelConfig
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.state import board_of
-from d2dfl.discovery.task import Found, Task
+from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.errors import MissingExtraError
 from d2dfl.network import Network
 from d2dfl.rng import stream
@@ -74,12 +74,12 @@ KEPT = 8  # trained nets
 _kept: dict[tuple[object, ...], tuple[Net, Gauge]] = {}
 
 
-def find(task: Task) -> Found:
+def find(task: Task) -> LinkChoice:
     """Train the net on systems of 10 devices, then give every device the link that the net likes best."""
     _require()
     net, gauge = trained(task)
     slots = best_slots(net, scene_of(task.network, gauge), task.network.candidates)
-    return Found(slots[:, None], *cost(task))
+    return LinkChoice(slots[:, None], *cost(task))
 
 
 def trained(task: Task) -> tuple[Net, Gauge]:

@@ -9,12 +9,12 @@ import heapq
 import numpy as np
 
 from d2dfl.discovery.game.state import NO_LINK, free_choice, set_link, start, taken
-from d2dfl.discovery.task import Found, Task
+from d2dfl.discovery.task import LinkChoice, Task
 
 LEAST_GAIN = 1e-10
 
 
-def find(task: Task) -> Found:
+def find(task: Task) -> LinkChoice:
     """Add the best link until none gains. A link, once there, stays."""
     board, terms = task.board(), task.terms
     play = start(board, terms, task.edges)
@@ -42,7 +42,7 @@ def find(task: Task) -> Found:
         set_link(board, terms, play, receiver, int(np.argmin(play.slots[receiver])), slot)
         additions += 1
         task.progress(additions / wanted)
-    return Found(play.slots.copy(), *_cost(task), additions)
+    return LinkChoice(play.slots.copy(), *_cost(task), additions)
 
 
 def _can_help(task: Task) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:

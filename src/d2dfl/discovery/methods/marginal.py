@@ -13,7 +13,7 @@ Few messages are needed because a device knows, from one introduction per link, 
 that nobody else asks. That is an optimistic estimate. The device asks in the order of estimate plus noise and stops as
 soon as the best answer beats the next estimate; 1 to 3 quotes are enough where a full softmax needs one per candidate.
 
-Where many links are worth the same, wishes choose between them (wishes.py).
+Where many links are worth the same, claims on pairs of labels choose between them (pair_claims.py).
 
 The budget is spent in cycles. Each cools down to temperature 0 and ends where no device can improve alone. The
 devices add up their rewards along a tree (two messages each), and everybody keeps the links of the best cycle.
@@ -30,9 +30,9 @@ from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.estimates import HOPELESS, expected_bonus, own_gains
-from d2dfl.discovery.game.pair_claims import wishes
+from d2dfl.discovery.game.pair_claims import claim_values
 from d2dfl.discovery.game.state import NO_LINK, Board, Play, free_choice, load, set_link, start, taken, total
-from d2dfl.discovery.task import Found, Task
+from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.partition.sketches import VALUES
 from d2dfl.rng import device_keys
 
@@ -41,7 +41,7 @@ FINISH = 40.0  # messages per device kept for the end of a cycle, at temperature
 INTRODUCTIONS = 0.1  # share of the budget that introductions may cost
 
 
-class Mind(NamedTuple):
+class LearnerState(NamedTuple):
     """What the devices remember between revisions."""
 
     known: NDArray[np.bool_]  # [receiver, slot] introduced at the start
@@ -57,11 +57,11 @@ class Mind(NamedTuple):
 
 
 @kernel
-def _gumbel(mind: Any, key: Any, device: Any, temperature: Any) -> Any:
+def _gumbel(learner: Any, key: Any, device: Any, temperature: Any) -> Any:
     if temperature <= 0.0:
         return 0.0
-    draw = uniform(key, mind.draws[device])
-    mind.draws[device] += 1
+    draw = uniform(key, learner.draws[device])
+    learner.draws[device] += 1
     return -temperature * np.log(-np.log(draw + 1e-300) + 1e-300)
 
 
@@ -75,21 +75,21 @@ def _links(play: Any, receiver: Any) -> Any:
 
 
 @kernel
-def _say(mind: Any, messages: Any, counts: Any, reals: Any) -> None:
-    mind.messages[0] += messages
-    mind.counts[0] += counts
-    mind.reals[0] += reals
+def _say(learner: Any, messages: Any, counts: Any, reals: Any) -> None:
+    learner.messages[0] += messages
+    learner.counts[0] += counts
+    learner.reals[0] += reals
 
 
 @kernel
-def told(play: Any) -> Any:
+def reals_in_sums(play: Any) -> Any:
     """Real numbers in one device's sums (data clusters): two symmetric matrices, two vectors, one number."""
     components = play.shape.mean.shape[2]
     return components * (components + 1) + 2 * components + 1
 
 
 @kernel
-def _move(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any, slot: Any) -> None:
+def _move(board: Any, terms: Any, play: Any, learner: Any, receiver: Any, edge: Any, slot: Any) -> None:
     """Put a link in force: Q to the transmitters concerned, new U to whom it changes, d' to the cluster."""
     partitions = board.counts.shape[1]
     old = play.slots[receiver, edge]
@@ -97,15 +97,15 @@ def _move(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any
         return
     _, others, crossing = set_link(board, terms, play, receiver, edge, slot)
     contacts = _links(play, receiver) + (1 if old >= 0 else 0)
-    _say(mind, contacts + others, (contacts + others) * partitions, 0)
+    _say(learner, contacts + others, (contacts + others) * partitions, 0)
     if terms.budget != 0.0 and terms.gamma != 0.0:
-        _say(mind, crossing, 0, crossing)
+        _say(learner, crossing, 0, crossing)
     if terms.agreement != 0.0:  # everybody whose clusters changed broadcasts its new sums
-        _say(mind, play.size[0], 0, play.size[0] * told(play))
+        _say(learner, play.size[0], 0, play.size[0] * reals_in_sums(play))
 
 
 @kernel
-def _quote(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: Any, slot: Any) -> Any:
+def _quote(board: Any, terms: Any, play: Any, learner: Any, receiver: Any, edge: Any, slot: Any) -> Any:
     """Ask a transmitter what joining would be worth to the network: Q there, U and two numbers back; between them the
     transmitter asks each other requester whose share would change: U there, three numbers back."""
     partitions = board.counts.shape[1]
@@ -113,11 +113,11 @@ def _quote(board: Any, terms: Any, play: Any, mind: Any, receiver: Any, edge: An
     before = play.local[transmitter]
     worth, others, _ = set_link(board, terms, play, receiver, edge, slot)
     contacts = _links(play, receiver)
-    mind.bonus[receiver, slot] = terms.own * (play.local[transmitter] - before)
+    learner.bonus[receiver, slot] = terms.own * (play.local[transmitter] - before)
     set_link(board, terms, play, receiver, edge, NO_LINK)
-    answer = 3 + (told(play) if terms.agreement != 0.0 else 0)
-    _say(mind, 2 * contacts + 2 * others, (2 * contacts + others) * partitions, 2 * contacts + answer * others)
-    mind.quotes[0] += 1
+    answer = 3 + (reals_in_sums(play) if terms.agreement != 0.0 else 0)
+    _say(learner, 2 * contacts + 2 * others, (2 * contacts + others) * partitions, 2 * contacts + answer * others)
+    learner.quotes[0] += 1
     return worth
 
 
@@ -126,7 +126,7 @@ def revise(
     board: Any,
     terms: Any,
     play: Any,
-    mind: Any,
+    learner: Any,
     key: Any,
     receiver: Any,
     edge: Any,
@@ -136,21 +136,21 @@ def revise(
     """One device reconsiders one of its links. Returns whether it changed."""
     slots = board.candidates.shape[1]
     old = play.slots[receiver, edge]
-    mind.revisions[0] += 1
-    _move(board, terms, play, mind, receiver, edge, NO_LINK)
+    learner.revisions[0] += 1
+    _move(board, terms, play, learner, receiver, edge, NO_LINK)
     best = NO_LINK
-    best_worth = _gumbel(mind, key, receiver, temperature) if free[receiver] else HOPELESS
+    best_worth = _gumbel(learner, key, receiver, temperature) if free[receiver] else HOPELESS
     estimate = np.empty(slots)
     noise = np.zeros(slots)
-    own_gains(board, terms, play, mind.known, receiver, estimate)
+    own_gains(board, terms, play, learner.known, receiver, estimate)
     for slot in range(slots):
         if estimate[slot] > HOPELESS:
             if taken(play, receiver, edge, slot):
                 estimate[slot] = HOPELESS
                 continue
-            noise[slot] = _gumbel(mind, key, receiver, temperature)
-            noise[slot] += mind.wish[receiver, slot]  # like the noise, it is no part of the objective
-            estimate[slot] += mind.bonus[receiver, slot] + noise[slot]
+            noise[slot] = _gumbel(learner, key, receiver, temperature)
+            noise[slot] += learner.wish[receiver, slot]  # like the noise, it is no part of the objective
+            estimate[slot] += learner.bonus[receiver, slot] + noise[slot]
     while True:
         top = -1
         for slot in range(slots):
@@ -159,11 +159,11 @@ def revise(
         if top < 0 or estimate[top] <= best_worth + SLIGHT:
             break
         estimate[top] = HOPELESS
-        worth = _quote(board, terms, play, mind, receiver, edge, top) + noise[top]
+        worth = _quote(board, terms, play, learner, receiver, edge, top) + noise[top]
         # Of equals a device keeps the link that it has, or it would never come to rest.
         if worth > best_worth + SLIGHT or (top == old and worth > best_worth - SLIGHT):
             best, best_worth = top, worth
-    _move(board, terms, play, mind, receiver, edge, best)
+    _move(board, terms, play, learner, receiver, edge, best)
     return best != old
 
 
@@ -172,7 +172,7 @@ def run_cycle(
     board: Any,
     terms: Any,
     play: Any,
-    mind: Any,
+    learner: Any,
     keys: Any,
     begin: Any,
     end: Any,
@@ -188,31 +188,31 @@ def run_cycle(
     devices, edges = play.slots.shape
     cold = max(begin + 0.5 * (end - begin), end - FINISH * devices)
     receiver = first
-    while mind.messages[0] < stop and mind.quiet[0] < devices:
-        temperature = hot * max(0.0, (cold - mind.messages[0]) / max(cold - begin, 1.0))
+    while learner.messages[0] < stop and learner.quiet[0] < devices:
+        temperature = hot * max(0.0, (cold - learner.messages[0]) / max(cold - begin, 1.0))
         changed = False
-        before = mind.messages[0]
+        before = learner.messages[0]
         for edge in range(edges):
-            if revise(board, terms, play, mind, keys[receiver], receiver, edge, temperature, free):
+            if revise(board, terms, play, learner, keys[receiver], receiver, edge, temperature, free):
                 changed = True
         if temperature <= 0.0 and not changed:
-            mind.quiet[0] += 1
-        elif mind.messages[0] == before:
-            mind.quiet[0] += 1  # nobody to ask: no message will ever be spent here
+            learner.quiet[0] += 1
+        elif learner.messages[0] == before:
+            learner.quiet[0] += 1  # nobody to ask: no message will ever be spent here
         else:
-            mind.quiet[0] = 0
+            learner.quiet[0] = 0
         receiver = (receiver + 1) % devices
     return receiver
 
 
 @kernel
-def temperature_unit(board: Any, terms: Any, play: Any, mind: Any) -> Any:
+def temperature_unit(board: Any, terms: Any, play: Any, learner: Any) -> Any:
     """Mean over the devices of the best gain that each could have alone: what temperatures are measured in."""
     devices, slots = board.candidates.shape
     gains = np.empty(slots)
     unit = 0.0
     for receiver in range(devices):
-        own_gains(board, terms, play, mind.known, receiver, gains)
+        own_gains(board, terms, play, learner.known, receiver, gains)
         unit += max(0.0, gains.max()) / devices
     return unit
 
@@ -223,8 +223,8 @@ def introduce(
     budget: float,
     spread: float = 0.0,
     edges: int = 1,
-    apart: NDArray[np.float64] | None = None,
-) -> Mind:
+    label_distance: NDArray[np.float64] | None = None,
+) -> LearnerState:
     """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with, and one number:
     what it expects to gain itself.
 
@@ -252,14 +252,14 @@ def introduce(
         expected_bonus(board, terms, known, bonus)
     wish, lists, sketches = np.zeros_like(bonus), 0.0, 0.0
     if spread > 0.0 and not terms.clustered:
-        wish = (terms.own * spread * wishes(board, known, edges, apart)).astype(np.float32)
+        wish = (terms.own * spread * claim_values(board, known, edges, label_distance)).astype(np.float32)
         if wish.any():
             # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before,
             # the sums from which everybody learns how far apart labels lie go up and down with the counts.
             lists = 2.0 * edges * devices
-            sketches = 0.0 if apart is None else 2.0 * devices * partitions * VALUES
+            sketches = 0.0 if label_distance is None else 2.0 * devices * partitions * VALUES
     # Two more messages a device add up the population's counts and the temperature unit along a tree.
-    return Mind(
+    return LearnerState(
         known=known,
         bonus=bonus,
         wish=wish,
@@ -273,41 +273,41 @@ def introduce(
     )
 
 
-def find(task: Task) -> Found:
+def find(task: Task) -> LinkChoice:
     """Spend the message budget in cycles and keep the best graph."""
     config, board, terms = task.config.marginal, task.board(), task.terms
     free = free_choice(board, task.config.discovery.no_link)
     devices = task.network.devices
     keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
-    mind = introduce(board, terms, budget, config.spread, task.edges, task.network.apart)
+    learner = introduce(board, terms, budget, config.spread, task.edges, task.network.label_distance)
     play = start(board, terms, task.edges)
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
-    choices = 1.0 + float(mind.known.sum(axis=1).mean())
-    hot = config.temperature * float(temperature_unit(board, terms, play, mind)) / max(np.log(choices), 1.0)
+    choices = 1.0 + float(learner.known.sum(axis=1).mean())
+    hot = config.temperature * float(temperature_unit(board, terms, play, learner)) / max(np.log(choices), 1.0)
     limit = float(budget) * devices
     cycles = max(1, round(config.messages / config.cycle))
     best, best_total = play.slots.copy(), -np.inf
     for cycle in range(cycles):
-        begin = float(mind.messages[0])
+        begin = float(learner.messages[0])
         end = begin + (limit - begin) / (cycles - cycle)
-        _cycle(task, board, terms, play, mind, keys, begin, end, hot, free)
-        value = float(total(board, terms, play)) + _granted(play, mind)
+        _cycle(task, board, terms, play, learner, keys, begin, end, hot, free)
+        value = float(total(board, terms, play)) + _granted(play, learner)
         if cycles > 1:
-            _say(mind, 2.0 * devices, 0, 2.0 * devices)
+            _say(learner, 2.0 * devices, 0, 2.0 * devices)
         if value > best_total + SLIGHT:
             best, best_total = play.slots.copy(), value
         else:
             play = load(board, terms, best)
-        if mind.messages[0] + 5.0 * devices > limit:
+        if learner.messages[0] + 5.0 * devices > limit:
             break
-    return _found(task, best, mind)
+    return _found(task, best, learner)
 
 
-def _granted(play: Play, mind: Mind) -> float:
+def _granted(play: Play, learner: LearnerState) -> float:
     """What the links in force are worth beyond the objective."""
     receivers, edges = np.nonzero(play.slots >= 0)
-    return float(mind.wish[receivers, play.slots[receivers, edges]].sum())
+    return float(learner.wish[receivers, play.slots[receivers, edges]].sum())
 
 
 def _cycle(
@@ -315,7 +315,7 @@ def _cycle(
     board: Board,
     terms: Terms,
     play: Play,
-    mind: Mind,
+    learner: LearnerState,
     keys: NDArray[np.uint64],
     begin: float,
     end: float,
@@ -323,20 +323,20 @@ def _cycle(
     free: NDArray[np.bool_],
 ) -> None:
     """One cycle, interrupted now and then to show progress."""
-    mind.quiet[0] = 0
+    learner.quiet[0] = 0
     device, devices = 0, task.network.devices
     limit = float(task.config.marginal.messages * task.edges) * devices
     stride = max((end - begin) / 20, 1.0)
-    while mind.messages[0] < end and mind.quiet[0] < devices:
-        stop = min(float(mind.messages[0]) + stride, end)
-        device = run_cycle(board, terms, play, mind, keys, begin, end, stop, hot, device, free)
-        task.progress(min(float(mind.messages[0]) / limit, 1.0))
+    while learner.messages[0] < end and learner.quiet[0] < devices:
+        stop = min(float(learner.messages[0]) + stride, end)
+        device = run_cycle(board, terms, play, learner, keys, begin, end, stop, hot, device, free)
+        task.progress(min(float(learner.messages[0]) / limit, 1.0))
 
 
-def _found(task: Task, slots: NDArray[np.int32], mind: Mind) -> Found:
+def _found(task: Task, slots: NDArray[np.int32], learner: LearnerState) -> LinkChoice:
     discovery = task.config.discovery
-    bits = float(mind.counts[0]) * discovery.count_bits + float(mind.reals[0]) * discovery.real_bits
-    return Found(slots, float(mind.messages[0]), bits, int(mind.revisions[0]))
+    bits = float(learner.counts[0]) * discovery.count_bits + float(learner.reals[0]) * discovery.real_bits
+    return LinkChoice(slots, float(learner.messages[0]), bits, int(learner.revisions[0]))
 
 
 __all__ = ["find"]

@@ -17,7 +17,7 @@ from d2dfl.discovery.equations.reward import GAIN, HINGE, OVER_ASK, RATIO, Terms
 from d2dfl.discovery.game.search import anneal, descend
 from d2dfl.discovery.game.state import NO_LINK, Board, free_choice, load, set_link, start, total
 from d2dfl.discovery.methods import greedy, marginal
-from d2dfl.discovery.task import Found, Task, silent
+from d2dfl.discovery.task import LinkChoice, Task, silent
 from d2dfl.rng import device_keys
 
 EXACT_DEVICES = 12  # beyond, branch and bound has no chance
@@ -190,7 +190,7 @@ def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], f
     return best, best_value
 
 
-def find(task: Task) -> Found:
+def find(task: Task) -> LinkChoice:
     """The best graph that can be found, with a proof or an upper bound where there is one."""
     board, terms = task.board(), task.terms
     empty = start(board, terms, task.edges)
@@ -224,4 +224,4 @@ def find(task: Task) -> Found:
         )
         best = slots[:, None]
         bound = float(value) / devices if proven else bound
-    return Found(best, upper_bound=bound, proven=bool(proven))
+    return LinkChoice(best, upper_bound=bound, proven=bool(proven))

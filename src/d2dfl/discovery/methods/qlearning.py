@@ -17,7 +17,7 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import GATHER, Round, play_round, round_of
 from d2dfl.discovery.game.state import Board
-from d2dfl.discovery.task import Found, Task
+from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.rng import device_keys
 
 STAGES = 32  # an annealed temperature falls in so many steps: each one recomputes all weights
@@ -306,7 +306,7 @@ def temperatures(config: QlearningConfig) -> list[tuple[int, int, float]]:
     ]
 
 
-def find(task: Task) -> Found:
+def find(task: Task) -> LinkChoice:
     """Train every device's policy, then read the graph off the policies."""
     config = task.config.qlearning
     if task.config.channel.dynamic:
@@ -324,7 +324,7 @@ def find(task: Task) -> Found:
             task.progress(min(begin + CHUNK, last) / config.steps)
     slots = read_off(board, tables, config, keys)
     messages, bits = cost(task, config.steps)
-    return Found(slots[:, None], messages, bits, config.steps)
+    return LinkChoice(slots[:, None], messages, bits, config.steps)
 
 
 def read_off(board: Board, tables: Tables, config: QlearningConfig, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
@@ -352,4 +352,4 @@ def cost(task: Task, steps: int) -> tuple[float, float]:
     return rounds * MESSAGES_PER_STEP, rounds * bits
 
 
-__all__ = ["Found", "Round", "Rules", "Tables", "Terms", "find"]
+__all__ = ["LinkChoice", "Round", "Rules", "Tables", "Terms", "find"]

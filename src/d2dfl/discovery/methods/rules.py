@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.discovery.task import Found, Task
+from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.rng import stream
 
 
@@ -14,17 +14,17 @@ def _best(score: NDArray[np.float64], candidates: NDArray[np.int32]) -> NDArray[
     return np.where((candidates >= 0).any(axis=1), slots, -1).astype(np.int32)[:, None]
 
 
-def none(task: Task) -> Found:
+def none(task: Task) -> LinkChoice:
     """No exchange."""
-    return Found(np.full((task.network.devices, 1), -1, dtype=np.int32))
+    return LinkChoice(np.full((task.network.devices, 1), -1, dtype=np.int32))
 
 
-def closest(task: Task) -> Found:
+def closest(task: Task) -> LinkChoice:
     """The most reliable link; a receiver knows its own received powers."""
-    return Found(_best(-task.network.drop, task.network.candidates))
+    return LinkChoice(_best(-task.network.drop, task.network.candidates))
 
 
-def most_trusted(task: Task) -> Found:
+def most_trusted(task: Task) -> LinkChoice:
     """The transmitter that trusts the receiver with most partitions, ties at random (R39).
 
     Every transmitter tells every device that hears it which partitions it trusts it with: one message of L bits.
@@ -33,10 +33,10 @@ def most_trusted(task: Task) -> Found:
     ties = stream(task.seed, "most-trusted", task.stage).random(network.candidates.shape)
     told = float((network.candidates >= 0).sum())
     slots = _best(network.trust.sum(axis=2) + 0.5 * ties, network.candidates)
-    return Found(slots, told, told * network.partitions)
+    return LinkChoice(slots, told, told * network.partitions)
 
 
-def uniform(task: Task) -> Found:
+def uniform(task: Task) -> LinkChoice:
     """One uniform pick per receiver."""
     score = stream(task.seed, "uniform", task.stage).random(task.network.candidates.shape)
-    return Found(_best(score, task.network.candidates))
+    return LinkChoice(_best(score, task.network.candidates))

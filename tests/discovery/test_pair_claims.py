@@ -8,7 +8,7 @@ from d2dfl import Network, discover
 from d2dfl.config.presets import preset
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game import state as game
-from d2dfl.discovery.game.pair_claims import claims, single_label, wishes
+from d2dfl.discovery.game.pair_claims import claim_values, claims, single_label
 from d2dfl.discovery.methods import marginal
 from d2dfl.partition.sketches import VALUES
 
@@ -101,7 +101,7 @@ def test_a_wish_is_fulfilled_by_what_may_be_sent() -> None:
     network = one_label_each(6, 6, 0)
     board = game.board_of(network, Terms.of(preset("best").reward))
     known = network.candidates >= 0
-    found = wishes(board, known, 1)
+    found = claim_values(board, known, 1)
     own = network.counts.argmax(axis=1)
     fulfilled = 0
     for receiver in range(6):
@@ -114,7 +114,7 @@ def test_a_wish_is_fulfilled_by_what_may_be_sent() -> None:
         assert found[receiver].sum() == (1.0 if could else 0.0)
         fulfilled += int(could)
     assert fulfilled > 3
-    assert not wishes(board, np.zeros_like(known), 1).any()
+    assert not claim_values(board, np.zeros_like(known), 1).any()
 
 
 def test_more_pairs_meet() -> None:
@@ -155,7 +155,7 @@ def test_alike_labels_meet_in_a_network() -> None:
     for name, known in (("turns", None), ("alike", apart)):
         pairs = set()
         for seed in range(3):
-            network = replace(one_label_each(25, 10, seed, trusted=0.7), apart=known)
+            network = replace(one_label_each(25, 10, seed, trusted=0.7), label_distance=known)
             config = preset("best").with_(**{"discovery.edges": 1})
             pairs |= pairs_that_meet(discover(network, config, seed=seed).evaluation.counts_after)
         steps[name] = float(np.mean([abs(one - other) for one, other in pairs]))
