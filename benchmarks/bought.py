@@ -25,8 +25,8 @@ from scipy.stats import spearmanr
 from d2dfl.config import Config
 from d2dfl.data.datasets import load
 from d2dfl.discovery.equations.diversity import METRICS, distances_to
-from d2dfl.experiment.compare import factory_of
-from d2dfl.experiment.setting import Prepared, prepare, setting_of
+from d2dfl.experiment.pipeline import Prepared, factory_of, prepare
+from d2dfl.experiment.setting import setting_of
 from d2dfl.federation import train_many
 from d2dfl.transfer import held_counts
 
@@ -99,7 +99,7 @@ def weighted(weights: tuple[float, float]) -> dict[str, Any]:
 def measures(item: Prepared) -> dict[str, float]:
     """What is known about who holds what before training starts."""
     network = item.setting.network
-    counts = held_counts(item.data.members, item.setting.truth, network.partitions)
+    counts = held_counts(item.holdings, item.setting.truth, network.partitions)
     population, held = network.population, counts.sum(axis=1)
     return {
         **{metric: -float(distances_to(counts, population, metric).mean()) for metric in METRICS},
@@ -125,7 +125,7 @@ def explore(
                 setting = replace(setting, network=setting.reported_network)
             prepared.append((name, edges, prepare(mine, setting, method)))
     print(f"{len(prepared)} graphs with {labels} labels a device", file=sys.stderr, flush=True)
-    runs = [(item.data, item.setting.seed) for _, _, item in prepared]
+    runs = [(federated(config, item, dataset), item.setting.seed) for _, _, item in prepared]
     began = time.perf_counter()
     curves = train_many(factory_of(config, dataset), runs, config.federation)
     print(f"trained in {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)

@@ -26,7 +26,8 @@ from d2dfl.data import Dataset
 from d2dfl.data.allocate import largest
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.discovery.evaluation import evaluate, share_of
-from d2dfl.experiment.setting import Prepared, Setting, data_set, prepare, setting_of
+from d2dfl.experiment.pipeline import Prepared, prepare
+from d2dfl.experiment.setting import Setting, data_set, setting_of
 from d2dfl.transfer import held_counts
 
 METRICS = {"W1": "wasserstein", "TV": "total-variation"}
@@ -87,8 +88,8 @@ def measured(config: Config, method: str, setting: Setting, clean: Setting) -> C
     """Discover, exchange, measure."""
     item = prepare(config, setting, method)
     assert item.exchanged is not None
-    classes = setting.dataset.classes
-    held = [held_counts(members, setting.truth, classes) for members in (setting.holdings, item.data.members)]
+    classes = int(setting.truth.max()) + 1
+    held = [held_counts(members, setting.truth, classes) for members in (setting.holdings, item.holdings)]
     before, after = (
         tuple(float(distances_to(counts, held[0].sum(axis=0), metric).mean()) for metric in METRICS.values())
         for counts in held

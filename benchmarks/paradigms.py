@@ -16,9 +16,9 @@ from d2dfl.config.presets import PARADIGMS, preset
 from d2dfl.data.datasets import status
 from d2dfl.discovery.discover import discover
 from d2dfl.errors import UserError
-from d2dfl.experiment.compare import compare, plan_of
+from d2dfl.experiment.compare import compare, methods_named, plan_of
 from d2dfl.experiment.findings import markdown, write_all
-from d2dfl.experiment.setting import data_set, methods_named, setting_of
+from d2dfl.experiment.setting import data_set, setting_of
 from d2dfl.experiment.store import run_folder
 
 # name -> (paradigm, settings)
@@ -51,7 +51,7 @@ def shares(config: Config, seeds: int) -> str:
     found: dict[str, list[float]] = {"marginal": [], "qlearning": []}
     dataset = data_set(config, 0)
     for seed in range(seeds):
-        network = setting_of(config, seed, dataset).told
+        network = setting_of(config, seed, dataset).reported_network
         worth = {name: discover(network, config, seed=seed, method=name).evaluation for name in (*found, "optimum")}
         best = max(item.objective for item in worth.values())
         for name in found:

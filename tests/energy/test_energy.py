@@ -13,7 +13,10 @@ from d2dfl import Config, Network, UserError, preset
 from d2dfl.config import EnergyConfig
 from d2dfl.energy.ledger import BEFORE, PURPOSES, RADIOS, TRAINING, Ledger, Meter
 from d2dfl.energy.radios import radio_of
-from d2dfl.experiment.setting import IID, Prepared, data_set, energy, prepare, setting_of
+from d2dfl.experiment.cell import IID
+from d2dfl.experiment.pipeline import Prepared, prepare
+from d2dfl.experiment.setting import data_set, setting_of
+from d2dfl.experiment.values import energy
 from d2dfl.federation import Curves, FederationConfig, train
 from d2dfl.federation.models import mlp
 
@@ -190,7 +193,7 @@ def test_a_learner_pays_for_its_messages(radio: str) -> None:
 def test_the_ledger_of_a_training_with_a_straggler(scheme: str) -> None:
     item = ready("closest", **{"partition.paradigm": "semi"})
     settings = FederationConfig(scheme=scheme, rounds=3, interval=2, subset=3, stragglers=1)
-    curves = train(mlp, item.data, settings)
+    curves = train(mlp, federated(item.setting.config, item, data_set(item.setting.config, 0)), settings)
     up, down, between = energy(item, curves, 100).rounds_j.sum(axis=0).T
     straggler = int(
         np.argmin(np.sum(curves.uploads, axis=0) + np.bincount([s for s, *_ in curves.links[0]], minlength=3))

@@ -12,10 +12,12 @@ import torch
 
 from d2dfl import Config, UserError, preset
 from d2dfl.data.datasets import load
+from d2dfl.experiment.cell import IID
 from d2dfl.experiment.checkpoints import Checkpoints
-from d2dfl.experiment.compare import Comparison, Progress, compare, plan_of, silent
+from d2dfl.experiment.compare import Comparison, Progress, compare, methods_named, plan_of, silent
 from d2dfl.experiment.findings import markdown, write_all
-from d2dfl.experiment.setting import IID, data_set, methods_named, prepare, setting_of
+from d2dfl.experiment.pipeline import prepare
+from d2dfl.experiment.setting import data_set, setting_of
 from d2dfl.experiment.store import Again, folder_to_resume, free_folder, new_run_folder, run_folder
 from d2dfl.report.findings import Findings
 
@@ -62,21 +64,21 @@ def test_settings_and_yardstick_hold_the_same_data() -> None:
     assert [len(held) for held in setting.holdings] == [40] * 5
     assert ((setting.network.counts > 0).sum(axis=1) == 2).all()
     shuffled = prepare(config, setting, IID)
-    assert sorted(np.concatenate(shuffled.data.members)) == sorted(np.concatenate(setting.holdings))
+    assert sorted(np.concatenate(shuffled.holdings)) == sorted(np.concatenate(setting.holdings))
     untouched = prepare(config, setting, "none")
-    assert all((a == b).all() for a, b in zip(untouched.data.members, setting.holdings, strict=True))
+    assert all((a == b).all() for a, b in zip(untouched.holdings, setting.holdings, strict=True))
     moved = prepare(config, setting, "marginal")
     assert moved.exchanged is not None
     assert moved.exchanged.moved > 0
-    held = sum(len(points) for points in moved.data.members)
+    held = sum(len(points) for points in moved.holdings)
     assert held + len(moved.exchanged.lost) == 200
 
 
 def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
     result = compared(tmp_path / "run", small(**longer))
-    assert [row.method for row in result.rows] == ["marginal", "closest", "none", "iid"]
-    rows = {row.method: row for row in result.rows}
+    assert [row.name for row in result.rows] == ["marginal", "closest", "none", "iid"]
+    rows = {row.name: row for row in result.rows}
     assert rows["none"].gap_closed == 0.0
     assert rows["iid"].gap_closed == 1.0
     assert rows["marginal"].distance < rows["none"].distance
@@ -86,6 +88,8 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "config.toml",
         "run.json",
         "results.json",
+        "cells",
+        "failures",
         "table.md",
         "curves.csv",
         "curves.png",
@@ -96,10 +100,10 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     }
     assert markdown(result).count("\n| ") == 4
     stored = json.loads((tmp_path / "run" / "results.json").read_text())
-    assert len(stored["cells"]) == 8
-    for cell, book in zip(stored["cells"], result.ledgers, strict=True):
-        assert np.sum(cell["device_joules"]) == pytest.approx(book.total_j)
-        assert cell["joules"][-1] == pytest.approx(book.total_j)
+    assert len(list((tmp_path / "run" / "cells").iterdir())) == len(stored["device_joules"]) == 8
+    for cell, values, book in zip(stored["device_joules"], result.values, result.ledgers, strict=True):
+        assert np.sum(cell["joules"]) == pytest.approx(book.total_j)
+        assert values["joules"]["first-order"][-1] == pytest.approx(book.total_j)
     found = Findings.load(tmp_path / "run")
     assert [line.name for line in found.charts[0].lines] == ["marginal", "closest", "none", "iid"]
     assert [layer.name for layer in found.maps[0].layers] == ["marginal", "closest", "none"]
@@ -120,9 +124,9 @@ def test_scores_are_logged_while_training_and_no_round_twice(tmp_path: Path) -> 
     rows = [line.split(",") for line in (out / "log.csv").read_text().splitlines()[1:]]
     assert 1 < len(early) < len(rows)
     assert len({tuple(row[:3]) for row in rows}) == len(rows)
-    method, seed, curve = result.cells[0]
-    logged = [float(row[3]) for row in rows if row[0] == f"{method}-seed-{seed}" and row[2] == "score"]
-    assert logged == curve.scores
+    cell, values = result.cells[0], result.values[0]
+    logged = [float(row[3]) for row in rows if row[0] == f"{cell.method}-seed-{cell.seed}" and row[2] == "score"]
+    assert logged == values["scores"]
     with pytest.raises(UserError, match="there is no log 'diary'"):
         compared(tmp_path / "other", config, ["closest"], [0], logs=["diary"])
     assert not (tmp_path / "other").exists()
@@ -299,7 +303,10 @@ def test_a_method_changes_nothing_in_another() -> None:
     config = small(**{"federation.executor": "loop"})
     alone = compare(config, ["closest"], [0])
     beside = compare(config, ["marginal", "closest"], [0])
-    curves = [[c.scores for m, _, c in result.cells if m == "closest"] for result in (alone, beside)]
+    curves = [
+        [values["scores"] for cell, values in zip(result.cells, result.values, strict=True) if cell.method == "closest"]
+        for result in (alone, beside)
+    ]
     assert curves[0] == curves[1]
 
 

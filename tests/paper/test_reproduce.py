@@ -17,10 +17,11 @@ from d2dfl.cli.reproduce import Lines
 from d2dfl.discovery.equations.diversity import METRICS
 from d2dfl.energy.ledger import PURPOSES, RADIOS
 from d2dfl.errors import UserError
+from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.grid import Progress, Task, run_grid
-from d2dfl.paper import CONTENDERS, SCALES, Cell, Experiment, Point, Results, Shown, interval, task
+from d2dfl.experiment.measures import final
+from d2dfl.paper import CONTENDERS, SCALES, Experiment, Point, Results, Shown, interval, task
 from d2dfl.paper.catalogue import experiment_names, load_experiment, scripts_folder
-from d2dfl.paper.cells import cell_of, final
 from d2dfl.paper.gpu import run_on_gpu
 from d2dfl.paper.run import Request, _cells, _tasks, claims_of, reproduce, stored
 from d2dfl.paper.verdicts import (
@@ -224,7 +225,7 @@ def test_cells_travel_as_plain_values_and_shared_ones_are_measured_once(tmp_path
     tasks = _tasks(experiments, cells)
     assert len(tasks) == len(cells["curve-semi"]) == len(cells["energy"])
     sent = json.loads(json.dumps(tasks[0].payload))["cells"][0]
-    assert cell_of(sent).config == cells["curve-semi"][0].config
+    assert Cell.from_plain(sent).config == cells["curve-semi"][0].config
 
 
 @pytest.mark.parametrize(

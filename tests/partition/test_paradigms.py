@@ -10,7 +10,8 @@ from d2dfl.config.presets import preset
 from d2dfl.data.datasets import load
 from d2dfl.errors import UserError
 from d2dfl.experiment.compare import compare
-from d2dfl.experiment.setting import data_set, prepare, setting_of
+from d2dfl.experiment.pipeline import prepare
+from d2dfl.experiment.setting import data_set, setting_of
 from d2dfl.partition.paradigms import PARADIGMS, subspace_of
 from d2dfl.partition.pca import SERVER
 from d2dfl.partition.privacy import clip_norm, component_noise, noise_scale, noised_clusters, noised_counts
@@ -42,7 +43,7 @@ def small(paradigm: str, preset_name: str = "best", **changes: object) -> Config
 def test_one_road_for_all(paradigm: str, name: str) -> None:
     config = small(paradigm, name)
     result = compare(config, ["marginal", "qlearning"], [0])
-    rows = {row.method: row for row in result.rows}
+    rows = {row.name: row for row in result.rows}
     assert result.score_name == {"regression": "mse"}.get(paradigm, result.score_name)
     assert rows["marginal"].moved > 0
     assert rows["iid"].gap_closed in (None, 1.0)
@@ -59,20 +60,21 @@ def test_one_road_for_all(paradigm: str, name: str) -> None:
 
 def test_semi_supervised_partitions_are_pseudo_labels() -> None:
     config = small("semi")
-    setting = setting_of(config, 0, data_set(config, 0))
+    dataset = data_set(config, 0)
+    setting = setting_of(config, 0, dataset)
     assert setting.partitioning.labels is not None
     assert (setting.partitioning.partition_of == setting.partitioning.labels).all()
     held = np.concatenate(setting.holdings)
-    right = (setting.partitioning.labels == setting.dataset.train_targets)[held].mean()
+    right = (setting.partitioning.labels == dataset.train_targets)[held].mean()
     assert 0.5 < right < 1.0
     assert setting.partitioning.measures["label accuracy"] == pytest.approx(1 - (1 - right) / 0.85, abs=0.1)
     assert len(setting.partitioning.by_device["label accuracy"]) == 6
     assert np.mean(setting.partitioning.by_device["label accuracy"]) == pytest.approx(
         setting.partitioning.measures["label accuracy"]
     )
-    data = prepare(config, setting, "marginal").data
+    data = federated(config, prepare(config, setting, "marginal"), dataset)
     assert (data.targets == setting.partitioning.labels).all()
-    assert (data.test_targets == setting.dataset.test_targets).all()
+    assert (data.test_targets == dataset.test_targets).all()
 
 
 def test_own_clusters_make_another_network_than_shared_ones() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from d2dfl.config.presets import preset
 from d2dfl.data.datasets import load
-from d2dfl.experiment.setting import Setting, prepare, setting_of
+from d2dfl.experiment.pipeline import prepare
+from d2dfl.experiment.setting import Setting, setting_of
 from d2dfl.partition.sketches import sketched_distances
 
 

@@ -166,7 +166,7 @@ def compare_command(
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
     config = config_of(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
-    from d2dfl.experiment.setting import methods_named  # imports PyTorch
+    from d2dfl.experiment.compare import methods_named  # imports PyTorch
 
     names = methods_named(methods)
     compare_and_print(config, names, list(range(seeds)), out, RUNS / "compare", resume, log or [])

@@ -91,10 +91,10 @@ def _print_comparison(config: Config, result: "Comparison") -> None:
 
     setting = result.prepared[0].setting
     sizes = [len(held) for held in setting.holdings]
-    seeds = len({seed for _, seed, _ in result.cells})
+    seeds = len(result.results.seeds)
     console.print(
-        f"{setting.dataset.name}: {counted(len(sizes), 'device')} with {span(sizes)} datapoints, {config.federation.scheme}, "
-        f"{counted(config.federation.rounds, 'round')}, {counted(seeds, 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}"
+        f"{result.dataset.name}: {counted(len(sizes), 'device')} with {span(sizes)} datapoints, {config.federation.scheme}, "
+        f"{counted(config.federation.rounds, 'round')}, {counted(seeds, 'seed')}{'; ' + result.dataset.note if result.dataset.note else ''}"
     )
     for name, value in setting.partitioning.measures.items():
         console.print(f"{name}: {value:.3f} (seed {setting.seed}, mean over devices)")
@@ -105,8 +105,8 @@ def _print_comparison(config: Config, result: "Comparison") -> None:
         table.add_row(*cells(row))
     console.print(table)
     console.print(
-        f"score: {result.score_name} ± deviation over seeds; gap closed: share of the way from none to iid; "
-        f"rounds: until the score that no exchange ends with ({result.target:.3f})"
+        f"score: {result.score_name}, mean of the last fifth of the curve ± deviation over seeds; gap closed: share of the "
+        "way from none to iid; rounds: until the score that no exchange ends with on the same seed"
     )
 
 
@@ -120,7 +120,7 @@ def _show_finished(folder: Path) -> None:
 def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.discover import method_named
-    from d2dfl.experiment.setting import IID
+    from d2dfl.experiment.cell import IID
     from d2dfl.experiment.store import comparison_in
 
     if out is not None and out.resolve() == folder.resolve() and not resume:

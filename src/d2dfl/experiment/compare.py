@@ -1,12 +1,13 @@
-"""Methods side by side on the same data: accuracy, datapoints, joules, and the share of the i.i.d. gap that is closed.
+"""Methods side by side on the same data: scores, datapoints, joules, and the share of the i.i.d. gap that is closed.
 
 The gap is the honest yardstick: train once with no exchange and once with the same data shuffled i.i.d. over the
-devices. A method's share is (its accuracy - none) / (iid - none).
+devices. A method's share is (its score - none) / (iid - none).
 """
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,20 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
-from d2dfl.discovery.equations.diversity import distances_to
+from d2dfl.discovery.discover import METHODS, methods_listed
 from d2dfl.energy.ledger import PURPOSES, Ledger
+from d2dfl.experiment.cell import IID, Cell, Contender, Point, Values
+from d2dfl.experiment.grid import Cells
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
-from d2dfl.experiment.setting import IID, Prepared, data_set, energy, paradigm_of, prepare, setting_of
+from d2dfl.experiment.pipeline import Prepared, Trained, factory_of, prepare, train
+from d2dfl.experiment.results import Results, Row
+from d2dfl.experiment.setting import data_set, paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
-from d2dfl.federation import Curves, State, check_training, embeddings, model_named, start, train_many
-from d2dfl.federation.models import Factory
+from d2dfl.experiment.values import energy, training_values
+from d2dfl.federation import State, embeddings
 from d2dfl.storage import write_whole
-from d2dfl.transfer import held_counts
 
 Progress = Callable[[str, float], None]
-Floats = Sequence[float] | NDArray[np.float64]
 SHOWN = 600  # test inputs whose embeddings are kept for a picture
 
 
@@ -34,49 +37,49 @@ def silent(_what: str, _share: float) -> None:
 
 
 @dataclass(frozen=True)
-class Row:
-    """One method, over all seeds."""
-
-    method: str
-    score: float  # mean over seeds, at the end
-    spread: float  # standard deviation over seeds
-    gap_closed: float | None  # None where i.i.d. data is not clearly better than none, so that there is no gap
-    rounds_to_target: float | None  # mean over seeds; None where a seed never gets there
-    moved: float
-    lost: float
-    joules: float
-    distance: float  # total variation to i.i.d. after the exchange
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Everything that was measured."""
 
-    score_name: str
-    target: float
-    rows: tuple[Row, ...]
-    cells: tuple[tuple[str, int, Curves], ...]  # (method, seed, curves)
+    config: Config
+    dataset: Dataset
+    cells: tuple[Cell, ...]
+    values: tuple[Values, ...]  # of the cells
     prepared: tuple[Prepared, ...]
-    ledgers: tuple[Ledger, ...]  # of the cells
+    ledgers: tuple[Ledger, ...]  # of the cells, with the radio of the configuration
     embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
 
+    @cached_property
+    def point(self) -> Point:
+        """The one place at which all of it was measured."""
+        names = dict.fromkeys(cell.method for cell in self.cells)
+        return Point("", {}, contenders=tuple(Contender(name, title_of(name), name) for name in names))
+
+    @cached_property
+    def results(self) -> Results:
+        """The values by method and seed."""
+        seeds = tuple(dict.fromkeys(cell.seed for cell in self.cells))
+        found = Results.keyed(dict(zip(self.cells, self.values, strict=True)))
+        return Results((self.point,), seeds, found, self.config.energy.radio)
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """One line a method."""
+        return tuple(self.results.row(self.point, contender) for contender in self.point.contenders)
+
+    @property
+    def score_name(self) -> str:
+        return self.results.score_name(self.point)
+
     def to_dict(self) -> dict[str, Any]:
+        """All measures, and where the joules went."""
         return {
             "score": self.score_name,
-            "target": self.target,
+            "higher_is_better": self.results.sign(self.point) > 0,
             "rows": [asdict(row) for row in self.rows],
             "purposes": PURPOSES,
-            "cells": [
-                {
-                    "method": method,
-                    "seed": seed,
-                    "rounds": curve.rounds,
-                    "scores": curve.scores,
-                    "losses": curve.losses,
-                    "joules": [book.until(done) for done in curve.rounds],
-                    "device_joules": book.spent_j().tolist(),  # [device][purpose], of the whole run
-                }
-                for (method, seed, curve), book in zip(self.cells, self.ledgers, strict=True)
+            "device_joules": [  # [device][purpose], of the whole run
+                {"method": cell.method, "seed": cell.seed, "joules": book.spent_j().tolist()}
+                for cell, book in zip(self.cells, self.ledgers, strict=True)
             ],
             "partitions": [
                 {"seed": item.setting.seed, **item.setting.partitioning.by_device}
@@ -86,22 +89,16 @@ class Comparison:
         }
 
 
-def share_of_gap(mine: Floats, none: Floats, iid: Floats, higher_is_better: bool) -> float | None:
-    """Share of the way from no exchange to i.i.d. data, from scores by seed.
-
-    None where i.i.d. data is not better by more than the standard error over seeds: there is no gap to close.
-    """
-    way = float(np.mean(iid) - np.mean(none))
-    error = float(np.hypot(np.std(none), np.std(iid))) / len(iid) ** 0.5
-    if (way if higher_is_better else -way) <= max(error, 1e-9):
-        return None
-    return float(np.mean(mine) - np.mean(none)) / way
+def title_of(method: str) -> str:
+    """What a method is called in figures."""
+    return "i.i.d. shuffle" if method == IID else METHODS[method].title
 
 
-def factory_of(config: Config, dataset: Dataset) -> Factory:
-    """The model of the configuration; auto: one that suits the inputs."""
-    name = config.federation.model
-    return model_named(paradigm_of(config).model(dataset.shape) if name == "auto" else name)
+def methods_named(text: str) -> list[str]:
+    """Method names from "all" or a comma-separated list; the optimum and the GCN only when asked for by name."""
+    if text == "all":
+        return [name for name in METHODS if name not in ("optimum", "gcn", "bandit", "greedy")]
+    return methods_listed(text)
 
 
 def with_yardsticks(methods: Sequence[str]) -> list[str]:
@@ -128,30 +125,24 @@ def compare(
     where scores are written in that folder while training goes on: tensorboard, csv.
     """
     check_logs(logs)
-    names = with_yardsticks(methods)
+    cells = [Cell("", name, name, seed, config) for seed in seeds for name in with_yardsticks(methods)]
     # First of all: minutes of discovery would be in vain where the checkpoint turns out to be damaged.
-    number = len(names) * len(seeds)
-    saved = record.checkpoints.load([config.network.devices] * number) if record else [None] * number
+    saved = record.checkpoints.load([config.network.devices] * len(cells)) if record else [None] * len(cells)
     dataset = data_set(config, seed=0)
-    prepared: list[Prepared] = []
-    for seed in seeds:
-        setting = setting_of(config, seed, dataset)
-        for name in names:
-            progress(f"discover: {name}, seed {seed}", len(prepared) / (len(names) * len(seeds)))
-            prepared.append(prepare(config, setting, name))
-    factory = factory_of(config, dataset)
-    runs = [(item.data, item.setting.seed) for item in prepared]
-    check_training(factory, runs, config.federation)
-    states = [
-        state or start(factory, data, config.federation, seed) for state, (data, seed) in zip(saved, runs, strict=True)
-    ]
+    settings = {seed: setting_of(config, seed, dataset) for seed in seeds}
+    items: list[Prepared] = []
+    for cell in cells:
+        progress(f"discover: {cell.method}, seed {cell.seed}", len(items) / len(cells))
+        items.append(prepare(config, settings[cell.seed], cell.method))
     with _logs(logs, record) as log:
-        save = _checkpoint(record, states, prepared, log)
-        curves = train_many(factory, runs, config.federation, lambda share: progress("train", share), save, states)
-    result = _measured(config, prepared, curves, states, names)
+        keep = _keeper(record, cells, log)
+        done = train(
+            config, items, dataset, saved=saved, progress=lambda share: progress("train", share), on_round=keep
+        )
+    result = _measured(config, dataset, cells, done)
     if record is not None:
-        write_whole(record.path / RESULTS, json.dumps(result.to_dict(), allow_nan=False).encode())
-    return replace(result, embeddings=_embedded(config, factory, prepared, states))
+        _write(result, record)
+    return result
 
 
 def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
@@ -160,32 +151,17 @@ def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
     return open_logs(names, record.path, resume=record.checkpoints.there)
 
 
-def _embedded(
-    config: Config, factory: Factory, prepared: Sequence[Prepared], states: Sequence[State]
-) -> tuple[tuple[str, NDArray[np.float32]], ...]:
-    """Where models are encoders: what those of the first seed make of test inputs."""
-    if paradigm_of(config).loss is None:
-        return ()
-    return tuple(
-        (item.method, embeddings(factory, item.data, state, item.data.test_inputs[:SHOWN]))
-        for item, state in zip(prepared, states, strict=True)
-        if item.setting.seed == prepared[0].setting.seed
-    )
-
-
-def _checkpoint(
-    record: RunFolder | None, states: Sequence[State], prepared: Sequence[Prepared], log: Logs
-) -> Callable[[int, State], None]:
+def _keeper(record: RunFolder | None, cells: Sequence[Cell], log: Logs) -> Callable[[int, Sequence[State]], None]:
     """Log every round, and save all states once the last one of a group has finished its round."""
 
-    def save(number: int, state: State) -> None:
+    def keep(number: int, states: Sequence[State]) -> None:
         # First the log: a crash in between repeats a round, which the log can take.
-        _log_round(log, run_name(prepared[number].method, prepared[number].setting.seed), state)
+        _log_round(log, run_name(cells[number].method, cells[number].seed), states[number])
         last = number + 1 == len(states) or states[number + 1].round != states[number].round
         if record is not None and last:
             record.checkpoints.save(states)
 
-    return save
+    return keep
 
 
 def _log_round(log: Logs, run: str, state: State) -> None:
@@ -196,44 +172,27 @@ def _log_round(log: Logs, run: str, state: State) -> None:
     log.log(run, done, values)
 
 
-def _measured(
-    config: Config,
-    prepared: Sequence[Prepared],
-    curves: Sequence[Curves],
-    states: Sequence[State],
-    names: Sequence[str],
-) -> Comparison:
-    final = {name: [c.score for item, c in zip(prepared, curves, strict=True) if item.method == name] for name in names}
-    none, upwards = float(np.mean(final["none"])), curves[0].higher_is_better
-    parameters = int(states[0].params.shape[1])
-    books = tuple(energy(item, curve, parameters) for item, curve in zip(prepared, curves, strict=True))
-    rows = []
-    for name in names:
-        mine = [(item, curve) for item, curve in zip(prepared, curves, strict=True) if item.method == name]
-        reached = [curve.rounds_to(none) for _, curve in mine]
-        rows.append(
-            Row(
-                method=name,
-                score=float(np.mean(final[name])),
-                spread=float(np.std(final[name])),
-                gap_closed=share_of_gap(final[name], final["none"], final[IID], upwards),
-                rounds_to_target=float(np.mean([r for r in reached if r is not None])) if None not in reached else None,
-                moved=float(np.mean([item.exchanged.moved if item.exchanged else 0 for item, _ in mine])),
-                lost=float(np.mean([item.exchanged.dropped if item.exchanged else 0 for item, _ in mine])),
-                joules=float(
-                    np.mean([book.total_j for book, item in zip(books, prepared, strict=True) if item.method == name])
-                ),
-                distance=float(np.mean([_distance(item) for item, _ in mine])),
-            )
-        )
-    cells = tuple((item.method, item.setting.seed, curve) for item, curve in zip(prepared, curves, strict=True))
-    return Comparison(curves[0].score_name, none, tuple(rows), cells, tuple(prepared), books)
-
-
-def _distance(item: Prepared) -> float:
-    """Mean total variation between the classes (or ranges of the target) that devices hold now and the population's."""
-    truth = item.setting.truth
-    counts, before = (
-        held_counts(held, truth, int(truth.max()) + 1) for held in (item.data.members, item.setting.holdings)
+def _measured(config: Config, dataset: Dataset, cells: Sequence[Cell], done: Sequence[Trained]) -> Comparison:
+    shown: tuple[tuple[str, NDArray[np.float32]], ...] = ()
+    if paradigm_of(config).loss is not None:  # models are encoders: what those of the first seed make of test inputs
+        factory, inputs = factory_of(config, dataset), dataset.test_inputs[:SHOWN]
+        first = [one for cell, one in zip(cells, done, strict=True) if cell.seed == cells[0].seed]
+        shown = tuple((one.item.method, embeddings(factory, one.data, one.state, inputs)) for one in first)
+    return Comparison(
+        config=config,
+        dataset=dataset,
+        cells=tuple(cells),
+        values=tuple(training_values(one) for one in done),
+        prepared=tuple(one.item for one in done),
+        ledgers=tuple(energy(one.item, one.curves, one.parameters) for one in done),
+        embeddings=shown,
     )
-    return float(distances_to(counts, before.sum(axis=0), "total-variation").mean())
+
+
+def _write(result: Comparison, record: RunFolder) -> None:
+    """Every cell as those of a reproduction, and the measures over all of them."""
+    store = Cells.open(record.path)
+    for cell, values in zip(result.cells, result.values, strict=True):
+        payload = {"experiment": "", "cells": [cell.to_plain(placed=False)]}
+        store.keep(f"{cell.method}/seed {cell.seed}", json.dumps(payload), json.dumps({"values": [values]}))
+    write_whole(record.path / RESULTS, json.dumps(result.to_dict(), allow_nan=False).encode())

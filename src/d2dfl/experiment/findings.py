@@ -2,38 +2,31 @@
 
 import csv
 import io
-from functools import partial
 from pathlib import Path
 
 import matplotlib
-import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from d2dfl.discovery.discover import METHODS
-from d2dfl.energy.ledger import PURPOSES
-from d2dfl.experiment.compare import Comparison, Row
+from d2dfl.experiment.cell import IID
+from d2dfl.experiment.charts import curve_chart, energy_bars
+from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.maps import layer_of, map_of
-from d2dfl.experiment.setting import IID
-from d2dfl.report.findings import Bars, Chart, Findings, Line, Map, Picture, Table, counted, span
+from d2dfl.experiment.results import Row
+from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, counted, span
 from d2dfl.report.look import COLOURS, GREY
 from d2dfl.storage import write_whole
 
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 
 
-def title_of(method: str) -> str:
-    """What a method is called in figures."""
-    return "i.i.d. shuffle" if method == IID else METHODS[method].title
-
-
 def cells(row: Row) -> list[str]:
     """One line of the table, in the order of COLUMNS."""
     return [
-        row.method,
+        row.name,
         f"{row.score:.3f} ± {row.spread:.3f}",
         "–" if row.gap_closed is None else f"{row.gap_closed:.2f}",
-        "–" if row.rounds_to_target is None else f"{row.rounds_to_target:.1f}",
+        "–" if row.rounds_to is None else f"{row.rounds_to:.1f}",
         f"{row.moved:,.0f}",
         f"{row.lost:,.0f}",
         f"{row.joules:,.2f}",
@@ -50,30 +43,26 @@ def markdown(comparison: Comparison) -> str:
 
 def _note(comparison: Comparison) -> str:
     return (
-        f"score: {comparison.score_name}; rounds: until the score that no exchange ends with, {comparison.target:.3f}"
+        f"score: {comparison.score_name}, mean of the last fifth of the curve; "
+        "rounds: until the score that no exchange ends with on the same seed"
     )
 
 
-def draw_curves(comparison: Comparison, path: Path) -> None:
-    """Score against rounds, mean over seeds with a band of one standard deviation."""
+def draw_curves(chart: Chart, path: Path) -> None:
+    """Score against rounds, mean over seeds with a confidence band."""
     with matplotlib.rc_context({"svg.hashsalt": "d2dfl", "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(7.0, 4.2), layout="constrained")
         axes = figure.add_subplot()
         colours = iter(COLOURS)
-        for row in comparison.rows:
-            mine = [curve for method, _, curve in comparison.cells if method == row.method]
-            rounds, scores = mine[0].rounds, np.array([curve.scores for curve in mine])
-            yardstick = row.method in (IID, "none")
+        for line in chart.lines:
+            yardstick = line.name in (IID, "none")
             colour = GREY if yardstick else next(colours)
-            dashes = ":" if row.method == "none" else "--" if yardstick else "-"
-            axes.plot(
-                rounds, scores.mean(axis=0), label=title_of(row.method), linewidth=1.8, color=colour, linestyle=dashes
-            )
-            low, high = scores.mean(axis=0) - scores.std(axis=0), scores.mean(axis=0) + scores.std(axis=0)
-            axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
-        axes.set_xlabel("round")
+            dashes = ":" if line.name == "none" else "--" if yardstick else "-"
+            axes.plot(line.x, line.mean, label=line.title, linewidth=1.8, color=colour, linestyle=dashes)
+            axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
+        axes.set_xlabel(chart.x_name)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_ylabel(comparison.score_name)
+        axes.set_ylabel(chart.y_name)
         axes.grid(alpha=0.25)
         axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
         buffer = io.BytesIO()
@@ -88,9 +77,9 @@ def write_curves(comparison: Comparison, path: Path) -> None:
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(["method", "seed", "round", comparison.score_name, "loss"])
-    for method, seed, curve in comparison.cells:
-        for done, score, loss in zip(curve.rounds, curve.scores, curve.losses, strict=True):
-            writer.writerow([method, seed, done, repr(score), repr(loss)])
+    for cell, values in zip(comparison.cells, comparison.values, strict=True):
+        for done, score, loss in zip(values["rounds"], values["scores"], values["losses"], strict=True):
+            writer.writerow([cell.method, cell.seed, done, repr(score), repr(loss)])
     write_whole(path, buffer.getvalue().encode())
 
 
@@ -100,8 +89,8 @@ def _draw_embeddings(comparison: Comparison, folder: Path) -> None:
         return
     from d2dfl.report.drawing.embedding import draw_embeddings
 
-    found, dataset = dict(comparison.embeddings), comparison.prepared[0].setting.dataset
-    chosen = dict.fromkeys(["none", comparison.rows[0].method, IID])
+    found, dataset = dict(comparison.embeddings), comparison.dataset
+    chosen = dict.fromkeys(["none", comparison.rows[0].name, IID])
     panels = [(title_of(name), found[name]) for name in chosen]
     labels = dataset.test_targets[: len(panels[0][1])]
     draw_embeddings(panels, labels, dataset.class_names, folder / "embeddings.png")
@@ -109,46 +98,28 @@ def _draw_embeddings(comparison: Comparison, folder: Path) -> None:
 
 def findings(comparison: Comparison) -> Findings:
     """The comparison as a record that `d2dfl report` shows."""
-    setting = comparison.prepared[0].setting
-    config, rows = setting.config, comparison.rows
+    setting, dataset = comparison.prepared[0].setting, comparison.dataset
+    config, rows = comparison.config, comparison.rows
     sizes = [len(held) for held in setting.holdings]
-    seeds = len({seed for _, seed, _ in comparison.cells})
+    seeds = len(comparison.results.seeds)
     return Findings(
         name="comparison",
-        title=f"{setting.dataset.name}, {config.partition.paradigm}, {config.federation.scheme}",
+        title=f"{dataset.name}, {config.partition.paradigm}, {config.federation.scheme}",
         setting=(
             f"{counted(len(sizes), 'device')} with {span(sizes)} datapoints, {counted(config.federation.rounds, 'round')} of "
-            f"{config.federation.interval} minibatches, {counted(seeds, 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}"
+            f"{config.federation.interval} minibatches, {counted(seeds, 'seed')}{'; ' + dataset.note if dataset.note else ''}"
         ),
         config=config.to_toml(),
         tables=(Table("All methods", COLUMNS, tuple(tuple(cells(row)) for row in rows), _note(comparison)),),
-        charts=(
-            Chart("Score against rounds", "round", comparison.score_name, tuple(map(partial(_line, comparison), rows))),
-        ),
-        bars=(_joules(comparison),),
+        charts=(_curves(comparison),),
+        bars=(energy_bars(comparison.results, comparison.point, "Joules by purpose"),),
         maps=_maps(comparison),
         pictures=(Picture("Embeddings of test inputs", "embeddings.png"),) if comparison.embeddings else (),
     )
 
 
-def _line(comparison: Comparison, row: Row) -> Line:
-    """Mean over seeds with a band of one standard deviation."""
-    mine = [curve for method, _, curve in comparison.cells if method == row.method]
-    scores = np.array([curve.scores for curve in mine])
-    mean, spread = scores.mean(axis=0), scores.std(axis=0)
-    columns = (np.array(mine[0].rounds, dtype=np.float64), mean, mean - spread, mean + spread)
-    return Line(row.method, title_of(row.method), *(tuple(column.tolist()) for column in columns))
-
-
-def _joules(comparison: Comparison) -> Bars:
-    books: dict[str, list[dict[str, float]]] = {}
-    for (method, _, _), book in zip(comparison.cells, comparison.ledgers, strict=True):
-        books.setdefault(method, []).append(book.by_purpose())
-    values = tuple(
-        tuple(float(np.mean([book[part] for book in books[row.method]])) for row in comparison.rows)
-        for part in PURPOSES
-    )
-    return Bars("Joules by purpose", "J", tuple(title_of(row.method) for row in comparison.rows), PURPOSES, values)
+def _curves(comparison: Comparison) -> Chart:
+    return curve_chart(comparison.results, comparison.point, "Score against rounds")
 
 
 def _maps(comparison: Comparison) -> tuple[Map, ...]:
@@ -159,7 +130,7 @@ def _maps(comparison: Comparison) -> tuple[Map, ...]:
         for item in comparison.prepared
         if item.setting.seed == setting.seed and item.discovery is not None
     ]
-    names, number = setting.dataset.class_names, setting.network.partitions
+    names, number = comparison.dataset.class_names, setting.network.partitions
     partitions = names if len(names) == number else tuple(f"partition {place}" for place in range(number))
     shown = map_of(f"Seed {setting.seed}", setting.network, layers, partitions)
     return () if shown is None else (shown,)
@@ -173,7 +144,7 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     findings(comparison).save(folder)
     write_curves(comparison, folder / "curves.csv")
     for suffix in ("png", "svg"):
-        draw_curves(comparison, folder / f"curves.{suffix}")
+        draw_curves(_curves(comparison), folder / f"curves.{suffix}")
     _draw_embeddings(comparison, folder)
     first = comparison.prepared[0].setting.seed
     graphs = [

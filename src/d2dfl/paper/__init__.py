@@ -1,21 +1,11 @@
 """Every figure and table of the paper as an experiment: what to measure, and the paper's number beside ours."""
 
-from d2dfl.paper.cells import Values, each, exchange_only, exchange_values, final, prepared, train
-from d2dfl.paper.charts import (
-    Quantities,
-    curve_chart,
-    curves,
-    energy_bars,
-    lead,
-    line,
-    method_table,
-    speed,
-    sweep_chart,
-    sweep_lines,
-    sweep_table,
-    text,
-    times,
-)
+from d2dfl.experiment.cell import Cell, Contender, Values
+from d2dfl.experiment.charts import curve_chart, energy_bars, line, text, times
+from d2dfl.experiment.measures import Array, effort_or_all, final, interval, known
+from d2dfl.experiment.values import exchange_values
+from d2dfl.paper.cells import each, exchange_only, prepared, train
+from d2dfl.paper.charts import Quantities, curves, lead, method_table, speed, sweep_chart, sweep_lines, sweep_table
 from d2dfl.paper.experiment import (
     BASELINES,
     CONTENDERS,
@@ -29,12 +19,10 @@ from d2dfl.paper.experiment import (
     SHUFFLE,
     SYSTEMS,
     UNIFORM,
-    Cell,
-    Contender,
     Experiment,
     Point,
 )
-from d2dfl.paper.results import Array, Results, Shown, effort, interval, known
+from d2dfl.paper.results import Results, Shown
 from d2dfl.paper.tasks import task
 
 __all__ = [
@@ -62,7 +50,7 @@ __all__ = [
     "curve_chart",
     "curves",
     "each",
-    "effort",
+    "effort_or_all",
     "energy_bars",
     "exchange_only",
     "exchange_values",

@@ -1,49 +1,18 @@
 """Charts, tables and claims that many experiments share."""
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
-from d2dfl.paper.cells import final
-from d2dfl.paper.experiment import CONTROL, SYSTEMS, Contender, Point
-from d2dfl.paper.results import DEFAULT_RADIO, Array, Results, Shown, interval, known
-from d2dfl.report.findings import Bars, Chart, Line, Table
+from d2dfl.experiment.charts import curve_chart, energy_bars, line, ratio_text, text
+from d2dfl.experiment.measures import Array, final
+from d2dfl.paper.experiment import CONTROL, SYSTEMS, Point
+from d2dfl.paper.results import Results, Shown
+from d2dfl.report.findings import Chart, Line, Table
 
 Quantities = dict[str, dict[str, Array]]
-
-
-def line(contender: Contender, x: Array, values: Array) -> Line:
-    """values[seed, place] as a curve with its confidence band; places that nobody measured are left out."""
-    places = [place for place in range(values.shape[1]) if len(known(values[:, place]))]
-    bands = [interval(values[:, place]) for place in places]
-    # One seed has no band.
-    rows = [(mean, mean, mean) if not np.isfinite(low) else (mean, low, high) for mean, low, high in bands]
-    columns = (x[places], *np.array(rows).reshape(-1, 3).T)
-    return Line(contender.name, contender.title, *(tuple(float(value) for value in column) for column in columns))
-
-
-def text(values: Array, digits: int = 3) -> str:
-    """Mean and deviation over seeds."""
-    found = known(values)
-    return f"{found.mean():.{digits}f} ± {found.std():.{digits}f}" if len(found) else "–"
-
-
-def times(ratios: Array) -> str:
-    """Geometric mean over seeds."""
-    found = known(ratios)
-    return f"{np.exp(np.log(found).mean()):.1f}" if len(found) else "–"
-
-
-def curve_chart(results: Results, point: Point, title: str) -> Chart:
-    """Score against rounds."""
-    lines = []
-    for contender in results.contenders(point):
-        cells = results.cells(point, contender.name)
-        rounds = np.array(cells[0]["rounds"], dtype=np.float64)
-        lines.append(line(contender, rounds, np.array([cell["scores"] for cell in cells])))
-    return Chart(title, "round", results.score_name(point), tuple(lines))
+RADIO = Results.radio  # by which joules are counted unless an experiment says otherwise
 
 
 def sweep_chart(results: Results, title: str, x_name: str, y_name: str, of: Callable[[Any], float] = final) -> Chart:
@@ -81,19 +50,16 @@ def method_table(results: Results, point: Point, title: str) -> Table:
     """One line a method: score, share of the gap, rounds and joules against no exchange, datapoints."""
     rows = []
     for contender in results.contenders(point):
-        name = contender.name
-        share = results.gap_closed(point, name)
-        ratios = [results.speedup(point, name, "none", radio) for radio in (None, DEFAULT_RADIO)]
-        moved, lost = (known(results.each(point, name, itemgetter(key))).mean() for key in ("moved", "lost"))
-        apart = known(results.each(point, name, lambda cell: cell["spreads"][-1])).mean()
+        row = results.row(point, contender)
         rows.append(
             (
-                contender.title,
-                text(results.final(point, name)),
-                f"{apart:.3f}" if apart > 0 else "–",
-                "–" if share is None else f"{share:.2f}",
-                *map(times, ratios),
-                f"{moved:,.0f} / {lost:,.0f}",
+                row.title,
+                text(results.final(point, contender.name)),
+                f"{row.over_devices:.3f}" if row.over_devices > 0 else "–",
+                "–" if row.gap_closed is None else f"{row.gap_closed:.2f}",
+                ratio_text(row.rounds_ratio),
+                ratio_text(row.joules_ratio),
+                f"{row.moved:,.0f} / {row.lost:,.0f}",
             )
         )
     columns = (
@@ -108,20 +74,9 @@ def method_table(results: Results, point: Point, title: str) -> Table:
     note = (
         "Mean ± deviation over seeds of the last fifth of the curve; over devices: deviation at the end where they hold "
         "different models. ÷: how many times fewer rounds and joules "
-        f"({DEFAULT_RADIO} radio) than no exchange until the score that no exchange ends with (geometric mean)."
+        f"({RADIO} radio) than no exchange until the score that no exchange ends with (geometric mean)."
     )
     return Table(title, columns, tuple(rows), note)
-
-
-def energy_bars(results: Results, point: Point, title: str, radio: str = DEFAULT_RADIO) -> Bars:
-    """Joules of a whole run by purpose."""
-    contenders = results.contenders(point)
-    cells = {item.name: [cell["purposes"][radio] for cell in results.cells(point, item.name)] for item in contenders}
-    parts = list(next(iter(cells.values()))[0])
-    values = tuple(
-        tuple(float(np.mean([cell[part] for cell in cells[item.name]])) for item in contenders) for part in parts
-    )
-    return Bars(title, "J", tuple(item.title for item in contenders), tuple(parts), values)
 
 
 def lead(results: Results, point: Point, suffix: str = "") -> Quantities:
@@ -157,7 +112,7 @@ def curves(results: Results) -> Shown:
     for point in measured:
         suffix = f" @ {point.name}" if len(results.points) > 1 else ""
         quantities |= {**lead(results, point, suffix), **speed(results, point, suffix)}
-        quantities |= speed(results, point, suffix, DEFAULT_RADIO)
+        quantities |= speed(results, point, suffix, RADIO)
         charts.append(curve_chart(results, point, point.name))
         tables.append(method_table(results, point, point.name))
         bars.append(energy_bars(results, point, f"Joules of the whole run, {point.name}"))

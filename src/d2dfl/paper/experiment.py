@@ -1,7 +1,7 @@
 """An experiment: points to measure, contenders to measure there, seeds, and how the outcome is shown.
 
-A cell is one contender at one point with one seed. Whoever wants to know what a cell is reads its configuration: a
-preset, what all contenders have in common, the settings of the point, the changes of the contender, in this order.
+The configuration of a cell is a preset, what all contenders have in common, the settings of the point, the changes of the
+contender, in this order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from d2dfl.config import Config
 from d2dfl.config.presets import preset
-from d2dfl.experiment.setting import IID
+from d2dfl.experiment import cell
+from d2dfl.experiment.cell import IID, Cell, Contender, Measure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,17 +27,6 @@ COMMON: Mapping[str, Mapping[str, Any]] = {
     "unsupervised": {"discovery.edges": 2},
     "semi": {**ONE_LINK, "partition.neighbours": 7},
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Contender:
-    """A method with the settings it runs under."""
-
-    name: str
-    title: str
-    method: str
-    preset: str = "paper"
-    changes: Mapping[str, Any] = field(default_factory=dict)
 
 
 # The paper's system, and its baselines under the same settings.
@@ -57,33 +47,14 @@ SYSTEMS = (PAPERS, OURS, FIVE)  # those that a claim of the paper is held agains
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
-    """One place of a sweep, or the only one of an experiment without a sweep."""
+class Point(cell.Point):
+    """One place of a sweep, under the rules that Section VI sets for its paradigm."""
 
-    name: str
-    settings: Mapping[str, Any]  # on top of the preset; "section.field" -> value
-    paradigm: str = "supervised"
     contenders: tuple[Contender, ...] = CONTENDERS
-    value: float = 0.0  # where it stands on the axis of a sweep
 
     def config(self, contender: Contender) -> Config:
-        """What this contender runs with here."""
         base = preset(contender.preset, self.paradigm)
         return base.with_(**{**COMMON.get(self.paradigm, ONE_LINK), **self.settings, **contender.changes})
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One measurement."""
-
-    point: str
-    contender: str
-    method: str
-    seed: int
-    config: Config
-
-
-Measure = Callable[[Sequence[Cell]], list[dict[str, Any]]]  # plain values, one dictionary a cell
 
 
 @dataclass(frozen=True)

@@ -9,22 +9,17 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import joblib
-import numpy as np
-from numpy.typing import NDArray
 
-from d2dfl.config import Config
-from d2dfl.data import Dataset
-from d2dfl.discovery.discover import Discovery
+from d2dfl.experiment.cell import Cell, Values
 from d2dfl.experiment.engines import leave_with, limit_threads, one_line
 from d2dfl.experiment.grid import Cells, Failure, Outcome, Progress, Task, time_left
-from d2dfl.experiment.setting import Prepared, Setting, learning
-from d2dfl.paper.cells import Values, cell_of, dataset_of, prepared, trained
-from d2dfl.transfer import ExchangeResult
+from d2dfl.experiment.pipeline import Prepared
+from d2dfl.paper.cells import prepared, trained
 
 
 def run_on_gpu(
@@ -59,9 +54,9 @@ class Trainer:
     ended: set[str] = field(default_factory=set)  # tasks
     spent: float = 0.0  # seconds
 
-    def train(self, task: Task, answer: "Sequence[Sent | Broken]") -> None:
+    def train(self, task: Task, answer: "Sequence[Prepared | Broken]") -> None:
         start = time.monotonic()
-        good: list[tuple[dict[str, Any], Sent]] = []
+        good: list[tuple[dict[str, Any], Prepared]] = []
         for values, item in zip(task.payload["cells"], answer, strict=True):
             if isinstance(item, Broken):
                 self.blame(f"{task.key}/{values['method']}", item.reason, item.trace)
@@ -82,7 +77,7 @@ class Trainer:
         self.spent += time.monotonic() - start
         self.tell(task.key)
 
-    def _alone(self, task: Task, values: dict[str, Any], item: "Sent") -> list[Values]:
+    def _alone(self, task: Task, values: dict[str, Any], item: Prepared) -> list[Values]:
         """The values of one cell, or none where it breaks."""
         try:
             return _trained([(values, item)])
@@ -101,32 +96,31 @@ class Trainer:
         self.on_progress(Progress(len(self.results), len(self.tasks), len(self.failures), remaining, key))
 
 
-def _trained(good: "Sequence[tuple[dict[str, Any], Sent]]") -> list[Values]:
+def _trained(good: "Sequence[tuple[dict[str, Any], Prepared]]") -> list[Values]:
     """The cells that were prepared, all at once."""
-    cells = [cell_of(values) for values, _ in good]
-    items = [item.whole(cell.config) for cell, (_, item) in zip(cells, good, strict=True)]
-    return trained(cells, items) if cells else []
+    cells = [Cell.from_plain(values) for values, _ in good]
+    return trained(cells, [item for _, item in good]) if cells else []
 
 
-def _prepared_in_parallel(tasks: Sequence[Task], workers: int | None) -> "Iterator[list[Sent | Broken]]":
+def _prepared_in_parallel(tasks: Sequence[Task], workers: int | None) -> "Iterator[list[Prepared | Broken]]":
     """In the order of the tasks, a few ahead of the training."""
     width = workers or max(joblib.cpu_count() - 1, 1)
     options = {"inner_max_num_threads": 1, "initializer": leave_with, "initargs": (os.getpid(),)}
     with joblib.parallel_config(backend="loky", **options):
         parallel = joblib.Parallel(n_jobs=max(width, 2), return_as="generator", pre_dispatch=2 * width, batch_size=1)
-        answers: Iterator[list[Sent | Broken]] = parallel(
+        answers: Iterator[list[Prepared | Broken]] = parallel(
             joblib.delayed(_prepare)(dict(task.payload)) for task in tasks
         )
         yield from answers
 
 
-def _prepare(payload: dict[str, Any]) -> "list[Sent | Broken]":
+def _prepare(payload: dict[str, Any]) -> "list[Prepared | Broken]":
     """What a worker does: all cells of a task up to the exchange, each for itself."""
     limit_threads(1)
-    found: list[Sent | Broken] = []
+    found: list[Prepared | Broken] = []
     for values in payload["cells"]:
         try:
-            found.append(Sent.of(prepared(cell_of(values))))
+            found.append(prepared(Cell.from_plain(values)))
         except Exception as error:
             found.append(Broken(one_line(error), traceback.format_exc()))
     return found
@@ -138,24 +132,3 @@ class Broken:
 
     reason: str
     trace: str
-
-
-@dataclass(frozen=True)
-class Sent:
-    """A prepared cell without the data set, which would travel with every one of them."""
-
-    method: str
-    setting: Setting
-    discovery: Discovery | None
-    exchanged: ExchangeResult | None
-    members: tuple[NDArray[np.int64], ...]
-
-    @classmethod
-    def of(cls, item: Prepared) -> "Sent":
-        setting = replace(item.setting, dataset=cast(Dataset, None))  # put back by `whole`
-        return cls(item.method, setting, item.discovery, item.exchanged, tuple(item.data.members))
-
-    def whole(self, config: Config) -> Prepared:
-        setting = replace(self.setting, dataset=dataset_of(config))
-        data = learning(config, setting, self.members)
-        return Prepared(self.method, setting, self.discovery, self.exchanged, data)

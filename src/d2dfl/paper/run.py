@@ -21,11 +21,12 @@ import torch
 from d2dfl.config import Config
 from d2dfl.data import datasets
 from d2dfl.errors import UserError
+from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.grid import Failure, Outcome, Progress, Task, read_cell, run_grid, silent
 from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.paper.catalogue import load_experiment, scripts_folder
-from d2dfl.paper.experiment import GCN, SCALES, Cell, Experiment
+from d2dfl.paper.experiment import GCN, SCALES, Experiment
 from d2dfl.paper.gpu import run_on_gpu
 from d2dfl.paper.results import Results
 from d2dfl.paper.verdicts import Expected, expected, verdicts
@@ -233,7 +234,7 @@ def _task(experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Ce
     name, first = members[0]
     payload = {
         "experiment": _measured_by(experiments[name], name),
-        "cells": [_plain(experiments[name], cell) for name, cell in members],
+        "cells": [cell.to_plain(placed=experiments[name].measure is not None) for name, cell in members],
     }
     who = first.contender
     if len(members) > 1:
@@ -248,19 +249,9 @@ def _measured_by(experiment: Experiment, name: str) -> str:
     return "" if experiment.measure is None else name
 
 
-def _plain(experiment: Experiment, cell: Cell) -> dict[str, Any]:
-    """A cell as plain values. Only a measure of an experiment's own may ask where it belongs."""
-    special = experiment.measure is not None
-    return {
-        **({"point": cell.point, "contender": cell.contender} if special else {}),
-        "method": cell.method,
-        "seed": cell.seed,
-        "config": cell.config.to_dict(),
-    }
-
-
 def _key(experiment: Experiment, name: str, cell: Cell) -> str:
-    return json.dumps([_measured_by(experiment, name), _plain(experiment, cell)], sort_keys=True)
+    plain = cell.to_plain(placed=experiment.measure is not None)  # only a measure of its own may ask where it belongs
+    return json.dumps([_measured_by(experiment, name), plain], sort_keys=True)
 
 
 def _cost(experiment: Experiment, cell: Cell) -> float:

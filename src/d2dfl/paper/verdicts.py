@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 
 from d2dfl.errors import UserError
+from d2dfl.experiment.measures import Array, interval, known
 from d2dfl.paper.experiment import SYSTEMS
-from d2dfl.paper.results import Array, Shown, interval, known
+from d2dfl.paper.results import Shown
 from d2dfl.report.findings import Verdict
 
 REPRODUCED, DIRECTION, NOT, FEW = "reproduced", "direction only", "not reproduced", "too few seeds"

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
-from d2dfl.experiment.compare import factory_of
-from d2dfl.federation import embeddings, start, train_many
+from d2dfl.experiment.pipeline import factory_of, train
+from d2dfl.federation import embeddings
 from d2dfl.paper import (
     NONE,
     OURS,
@@ -26,6 +26,7 @@ from d2dfl.paper import (
     sweep_table,
     task,
 )
+from d2dfl.paper.cells import dataset_of
 from d2dfl.report.drawing.embedding import draw_embeddings
 from d2dfl.report.findings import Picture
 
@@ -40,16 +41,11 @@ def points(scale: str) -> list[Point]:
 
 
 def measure(cells: Sequence[Cell]) -> list[Values]:
-    items = [prepared(cell) for cell in cells]
-    dataset, settings = items[0].setting.dataset, cells[0].config.federation
-    factory = factory_of(cells[0].config, dataset)
-    runs = [(item.data, item.setting.seed) for item in items]
-    states = [start(factory, data, settings, seed) for data, seed in runs]
-    train_many(factory, runs, settings, states=states)
-    labels = dataset.test_targets[:SHOWN]
+    config, dataset = cells[0].config, dataset_of(cells[0].config)
+    factory, labels = factory_of(config, dataset), dataset.test_targets[:SHOWN]
     found = []
-    for cell, item, state in zip(cells, items, states, strict=True):
-        places = embeddings(factory, item.data, state, item.data.test_inputs[:SHOWN])
+    for cell, done in zip(cells, train(config, [prepared(cell) for cell in cells], dataset), strict=True):
+        places = embeddings(factory, done.data, done.state, dataset.test_inputs[:SHOWN])
         values: Values = {"separation": separation(places, labels)}
         if cell.seed == 0:
             values |= {

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from d2dfl.experiment.cell import Contender
 from d2dfl.paper import NONE, Experiment, Point, Results, Shown, Values, exchange_only, line, task
-from d2dfl.paper.experiment import Contender
 from d2dfl.report.findings import Chart, Table
 
 COMPONENTS = {"tiny": (2, 8), "small": (2, 4, 8, 16, 32), "paper": (2, 4, 8, 16, 32)}

@@ -15,7 +15,7 @@ from d2dfl.paper import (
     Results,
     Shown,
     Values,
-    effort,
+    effort_or_all,
     known,
     sweep_lines,
     sweep_table,
@@ -59,7 +59,7 @@ def show(results: Results) -> Shown:
 
 
 def kilojoules(cell: Values, target: float) -> float:
-    return effort(cell, target, "first-order") / 1000
+    return effort_or_all(cell, target, "first-order") / 1000
 
 
 def before_training(cell: Values) -> float:

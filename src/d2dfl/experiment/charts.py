@@ -1,0 +1,58 @@
+"""Charts, bars and texts of measured cells, for comparisons and reproductions alike."""
+
+import numpy as np
+
+from d2dfl.experiment.cell import Contender, Point
+from d2dfl.experiment.measures import Array, geometric_mean, interval, known
+from d2dfl.experiment.results import Results
+from d2dfl.report.findings import Bars, Chart, Line
+
+
+def line(contender: Contender, x: Array, values: Array) -> Line:
+    """values[seed, place] as a curve with its confidence band; places that nobody measured are left out."""
+    places = [place for place in range(values.shape[1]) if len(known(values[:, place]))]
+    bands = [interval(values[:, place]) for place in places]
+    # One seed has no band.
+    rows = [(mean, mean, mean) if not np.isfinite(low) else (mean, low, high) for mean, low, high in bands]
+    columns = (x[places], *np.array(rows).reshape(-1, 3).T)
+    return Line(contender.name, contender.title, *(tuple(float(value) for value in column) for column in columns))
+
+
+def text(values: Array, digits: int = 3) -> str:
+    """Mean and deviation over seeds."""
+    found = known(values)
+    return f"{found.mean():.{digits}f} ± {found.std():.{digits}f}" if len(found) else "–"
+
+
+def times(ratios: Array) -> str:
+    """Geometric mean over seeds."""
+    return ratio_text(geometric_mean(ratios))
+
+
+def ratio_text(value: float | None) -> str:
+    """How many times; a dash where nobody knows."""
+    return "–" if value is None else f"{value:.1f}"
+
+
+def curve_chart(results: Results, point: Point, title: str) -> Chart:
+    """Score against rounds."""
+    lines = []
+    for contender in results.contenders(point):
+        cells = results.cells(point, contender.name)
+        rounds = np.array(cells[0]["rounds"], dtype=np.float64)
+        lines.append(line(contender, rounds, np.array([cell["scores"] for cell in cells])))
+    return Chart(title, "round", results.score_name(point), tuple(lines))
+
+
+def energy_bars(results: Results, point: Point, title: str, radio: str | None = None) -> Bars:
+    """Joules of a whole run by purpose."""
+    contenders = results.contenders(point)
+    cells = {
+        item.name: [cell["purposes"][radio or results.radio] for cell in results.cells(point, item.name)]
+        for item in contenders
+    }
+    parts = list(next(iter(cells.values()))[0])
+    values = tuple(
+        tuple(float(np.mean([cell[part] for cell in cells[item.name]])) for item in contenders) for part in parts
+    )
+    return Bars(title, "J", tuple(item.title for item in contenders), tuple(parts), values)

@@ -1,0 +1,81 @@
+"""The numbers that tables, pictures and verdicts are made of. Each has its one definition here.
+
+Values by seed have NaN where a cell is missing, so that whatever is computed from two contenders pairs their seeds.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.errors import UserError
+
+Array = NDArray[np.float64]
+CONFIDENCE = 0.95
+
+
+def known(values: Sequence[float] | Array) -> Array:
+    """Those that were measured."""
+    found = np.asarray(values, dtype=np.float64)
+    return found[np.isfinite(found)]
+
+
+def interval(values: Sequence[float] | Array) -> tuple[float, float, float]:
+    """Mean and 95 % confidence interval (Student's t) over seeds; one seed alone says nothing about its error."""
+    from scipy.stats import t as student
+
+    found = known(values)
+    if not len(found):
+        return np.nan, -np.inf, np.inf
+    mean = float(found.mean())
+    if len(found) < 2:
+        return mean, -np.inf, np.inf
+    half = float(student.ppf((1 + CONFIDENCE) / 2, len(found) - 1) * found.std(ddof=1) / len(found) ** 0.5)
+    return mean, mean - half, mean + half
+
+
+def final(cell: Mapping[str, Any]) -> float:
+    """Mean score of the last fifth of a curve: one evaluation alone moves by a hundredth from round to round."""
+    if "scores" not in cell:
+        raise UserError("this experiment does not train: it has no final score")
+    scores = cell["scores"]
+    return float(np.mean(scores[-max(1, len(scores) // 5) :]))
+
+
+def effort(cell: Mapping[str, Any], target: float, radio: str | None = None) -> float | None:
+    """Rounds, or joules with a radio, until a score, on a straight line between two evaluations; None: it never comes."""
+    sign = 1 if cell["higher_is_better"] else -1
+    spent = cell["rounds"] if radio is None else cell["joules"][radio]
+    scores = [sign * score for score in cell["scores"]]
+    place = next((n for n, score in enumerate(scores) if score >= sign * target - 1e-12), None)
+    if place is None:
+        return None
+    if place == 0:
+        return float(spent[0])
+    share = (sign * target - scores[place - 1]) / max(scores[place] - scores[place - 1], 1e-12)
+    return float(spent[place - 1] + min(share, 1.0) * (spent[place] - spent[place - 1]))
+
+
+def effort_or_all(cell: Mapping[str, Any], target: float, radio: str | None = None) -> float:
+    """The same; all that was spent where the score never comes, which is at most what it would take."""
+    found = effort(cell, target, radio)
+    return float((cell["rounds"] if radio is None else cell["joules"][radio])[-1]) if found is None else found
+
+
+def share_of_gap(mine: Array, none: Array, iid: Array, higher_is_better: bool) -> float | None:
+    """Share of the way from no exchange to i.i.d. data, from scores by seed.
+
+    None where i.i.d. data is not better by more than the standard error over seeds: there is no gap to close.
+    """
+    way = float(np.mean(iid) - np.mean(none))
+    error = float(np.hypot(np.std(none), np.std(iid))) / len(iid) ** 0.5
+    if (way if higher_is_better else -way) <= max(error, 1e-9):
+        return None
+    return float(np.mean(mine) - np.mean(none)) / way
+
+
+def geometric_mean(ratios: Sequence[float] | Array) -> float | None:
+    """Of those that were measured; None where none was."""
+    found = known(ratios)
+    return float(np.exp(np.log(found).mean())) if len(found) else None

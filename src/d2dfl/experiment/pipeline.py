@@ -1,0 +1,131 @@
+"""The road that every run takes, `run`, `compare` and `reproduce` alike.
+
+1. setting    data on devices, partitions, a network (setting.py)
+2. prepare    discover the graph, move the datapoints over it
+3. train      federated learning on what everybody holds now
+4. values     what was measured, as plain values (values.py)
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.config import Config
+from d2dfl.data import Dataset
+from d2dfl.discovery.discover import Discovery, discover, method_named
+from d2dfl.discovery.evaluation import evaluate, graph_of
+from d2dfl.errors import UserError
+from d2dfl.experiment.cell import IID
+from d2dfl.experiment.setting import Setting, paradigm_of
+from d2dfl.federation import Curves, Federated, State, check_training, model_named, start, train_many
+from d2dfl.federation.models import Factory
+from d2dfl.rng import stream
+from d2dfl.transfer import ExchangeResult, exchange
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """One method on one setting, ready to train."""
+
+    method: str
+    setting: Setting
+    discovery: Discovery | None  # None for the i.i.d. yardstick
+    exchanged: ExchangeResult | None
+    holdings: tuple[NDArray[np.int64], ...]  # per device, after the exchange
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came of a training."""
+
+    item: Prepared
+    data: Federated
+    curves: Curves
+    parameters: int  # of one model
+    state: State
+
+
+def prepare(config: Config, setting: Setting, method: str) -> Prepared:
+    """Discover a graph by what the devices tell, and move the datapoints."""
+    if method == IID:
+        return Prepared(IID, setting, None, None, _shuffled(setting))
+    name = method_named(method).name
+    discovery = _settled(discover(setting.reported_network, config, seed=setting.seed, method=name), setting)
+    moved = exchange(
+        discovery.graph,
+        setting.holdings,
+        setting.partitioning.partition_of,
+        discovery.network.threshold,
+        seed=setting.seed,
+        keep=config.exchange.keep,
+        lossy=config.exchange.lossy,
+        attempts=config.exchange.attempts,
+    )
+    empty = [device for device, held in enumerate(moved.holdings) if not len(held) and len(setting.holdings[device])]
+    if empty:
+        raise UserError(
+            f"the exchange left device {empty[0]} without data: raise network.threshold, or set exchange.keep=acknowledged"
+        )
+    return Prepared(method, setting, discovery, moved, moved.holdings)
+
+
+def train(
+    config: Config,
+    items: Sequence[Prepared],
+    dataset: Dataset,
+    *,
+    saved: Sequence[State | None] = (),
+    progress: Callable[[float], None] = lambda _: None,
+    on_round: Callable[[int, Sequence[State]], None] = lambda _number, _states: None,
+) -> list[Trained]:
+    """Train what is prepared, together where that pays, and from saved states where there are any.
+
+    `on_round` hears the number of the training that has finished a round, and the states of all.
+    """
+    factory = factory_of(config, dataset)
+    datas = [federated(config, item, dataset) for item in items]
+    runs = [(data, item.setting.seed) for data, item in zip(datas, items, strict=True)]
+    check_training(factory, runs, config.federation)
+    states = [
+        before or start(factory, data, config.federation, seed)
+        for before, (data, seed) in zip(saved or [None] * len(items), runs, strict=True)
+    ]
+    curves = train_many(
+        factory, runs, config.federation, progress, lambda number, _: on_round(number, states), states=states
+    )
+    return [
+        Trained(item, data, curve, int(state.params.shape[1]), state)
+        for item, data, curve, state in zip(items, datas, curves, states, strict=True)
+    ]
+
+
+def federated(config: Config, item: Prepared, dataset: Dataset) -> Federated:
+    """What the devices train on."""
+    targets = item.setting.partitioning.labels
+    return Federated.of(dataset, item.holdings, targets=targets, loss=paradigm_of(config).loss)
+
+
+def factory_of(config: Config, dataset: Dataset) -> Factory:
+    """The model of the configuration; auto: one that suits the inputs."""
+    name = config.federation.model
+    return model_named(paradigm_of(config).model(dataset.shape) if name == "auto" else name)
+
+
+def _shuffled(setting: Setting) -> tuple[NDArray[np.int64], ...]:
+    """The same datapoints, dealt out anew without any skew."""
+    pool = np.concatenate(setting.holdings)
+    order = stream(setting.seed, "iid-shuffle").permutation(len(pool))
+    sizes = np.cumsum([len(held) for held in setting.holdings])[:-1]
+    return tuple(np.split(pool[order], sizes))
+
+
+def _settled(found: Discovery, setting: Setting) -> Discovery:
+    """Links chosen from noised messages, settled and measured with what the devices truly hold."""
+    if setting.reported_network is setting.network:
+        return found
+    config, slots = found.config, found.graph.slots
+    network = replace(setting.network, drop=found.network.drop)
+    graph = graph_of(network, slots, config.reward.threshold_rule == "over-ask")
+    return replace(found, network=network, graph=graph, evaluation=evaluate(network, graph, config.reward))
