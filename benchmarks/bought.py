@@ -25,7 +25,7 @@ from scipy.stats import spearmanr
 from d2dfl.config import Config
 from d2dfl.data.datasets import load
 from d2dfl.discovery.equations.diversity import METRICS, distances_to
-from d2dfl.experiment.pipeline import Prepared, factory_of, prepare
+from d2dfl.experiment.pipeline import Prepared, factory_of, federated, prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.federation import train_many
 from d2dfl.transfer import held_counts

@@ -142,6 +142,8 @@ class Cells:
     def keep(self, key: str, payload: str, result: str) -> None:
         """Write a result."""
         content = {"format": FORMAT, "key": key, "payload": json.loads(payload), "result": json.loads(result)}
+        if read_cell(self._cell(key)) == content:  # a run that was cut after it had written this
+            return
         text = json.dumps({**content, "sha256": _checksum(content)}, allow_nan=False)
         set_aside(self._cell(key))
         write_whole(self._cell(key), f"{text}\n".encode())
