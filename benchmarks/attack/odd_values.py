@@ -2,7 +2,7 @@
 
 DIGITS = "9" * 5_000
 LONG = "x" * 60_000
-HUGE = str(10**30)
+HUGE = str(10**31)  # beyond every bound
 
 # Texts on the command line, for a number or anything else.
 TEXTS = (

@@ -90,15 +90,21 @@ def _on_file(done: Path, name: str, before: tuple[str, ...], suffix: str) -> Ite
         call = (*before, given or path)
         return Case(f"{name}-on-{what}", call, several(*old, *steps), may_change=may, **more)
 
+    def there(at: str) -> Prepare:  # `report` replaces pages of ours alone, the others any file that they are given
+        return content(at, '<meta name="generator" content="d2dfl 0.1.0">') if old else content(at)
+
     refuse, survive = {"must_refuse": True}, {"must_survive": True}
     yield case("nothing", **survive)
-    yield case("file", content(path), may=(path,), **survive)
-    yield case("private", content(path), _mode(path, 0o600), may=(path,), **survive)
-    yield case("shared", content(path), _mode(path, 0o666), may=(path,), **survive)
-    yield case("read-only", content(path), _mode(path, 0o444), **refuse)
-    yield case("link", content("true"), link(path, "true"), may=("true",), **survive)
-    yield case("link-to-link", content("true"), link("one", "true"), link(path, "one"), may=("true",), **survive)
-    yield case("link-to-private", content("true"), _mode("true", 0o600), link(path, "true"), may=("true",), **survive)
+    if old:
+        yield case("foreign", content(path), **refuse)
+        yield case("link-to-foreign", content("true"), link(path, "true"), **refuse)
+    yield case("file", there(path), may=(path,), **survive)
+    yield case("private", there(path), _mode(path, 0o600), may=(path,), **survive)
+    yield case("shared", there(path), _mode(path, 0o666), may=(path,), **survive)
+    yield case("read-only", there(path), _mode(path, 0o444), **refuse)
+    yield case("link", there("true"), link(path, "true"), may=("true",), **survive)
+    yield case("link-to-link", there("true"), link("one", "true"), link(path, "one"), may=("true",), **survive)
+    yield case("link-to-private", there("true"), _mode("true", 0o600), link(path, "true"), may=("true",), **survive)
     yield case("link-to-folder", content("true/mine"), link(path, "true"), **refuse)
     yield case("dangling", link(path, "nowhere"))
     yield case("dangling-far", link(path, "no/where"), **refuse)
@@ -110,12 +116,12 @@ def _on_file(done: Path, name: str, before: tuple[str, ...], suffix: str) -> Ite
     yield case("device", _device(path), **refuse)
     yield case("link-to-pipe", fifo("true"), link(path, "true"), **refuse)
     yield case("link-to-device", _device("true"), link(path, "true"), **refuse)
-    yield case("hard-link", content(path), _twin(path, "twin"), may=(path,))
+    yield case("hard-link", there(path), _twin(path, "twin"), may=(path,))
     yield case("no-folder", given=f"nodir/{path}", **({} if name == "report" else refuse))
     yield case("file-as-folder", content("plain"), given=f"plain/{path}", **refuse)
     yield case(
         "full-disk",
-        content(path),
+        there(path),
         may=(path,) if name in SHORT else (),
         file_size=FULL,
         **({} if name in SHORT else refuse),
@@ -138,8 +144,14 @@ def _on_folder(done: Path, name: str, before: tuple[str, ...]) -> Iterator[Case]
     def case(what: str, *steps: Prepare, given: str = "x", **more: Any) -> Case:
         return Case(f"{name}-on-{what}", (*before, given), several(*steps), codes=codes, **more)
 
+    def there(at: str) -> Prepare:  # `report` replaces pages of ours alone, the others any file that they are given
+        return content(at, '<meta name="generator" content="d2dfl 0.1.0">') if old else content(at)
+
     refuse, survive = {"must_refuse": True}, {"must_survive": True}
     yield case("nothing", **survive)
+    if old:
+        yield case("foreign", content(path), **refuse)
+        yield case("link-to-foreign", content("true"), link(path, "true"), **refuse)
     yield case("deep", given="a/b/c", **survive)
     yield case("empty", _empty("x"), **survive)
     yield case("link-to-empty", _empty("true"), link("x", "true"), **survive)

@@ -192,3 +192,11 @@ def test_a_long_training_is_announced_once(capsys: pytest.CaptureFixture[str]) -
     for share in (0.1, 0.1, 0.2, 0.3):
         watch(share)
     assert capsys.readouterr().err == "the rest of the training takes about 3 min\n"
+
+
+def test_a_training_that_turns_out_to_be_long_is_announced_then(capsys: pytest.CaptureFixture[str]) -> None:
+    now = iter([0.0, 0.0, 11.0, 11.0, 200.0, 200.0])
+    watch = Watch("the training", clock=lambda: next(now))
+    for share in (0.0, 0.5, 0.6):  # 11 s to go, then 133
+        watch(share)
+    assert capsys.readouterr().err == "the rest of the training takes about 2 min\n"

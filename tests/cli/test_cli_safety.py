@@ -258,3 +258,12 @@ def test_bounds_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     said = capsys.readouterr().out
     assert "1 to 100,000,000" in said
     assert "total-variation" in said
+
+
+def test_links_in_a_circle_are_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for given in (("--from", "loop", "--out", "new"), ("--from", "new", "--out", "loop")):
+        assert call(monkeypatch, "run", *given) == 2
+        assert "is not a run folder of d2dfl" in capsys.readouterr().err

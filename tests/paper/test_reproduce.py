@@ -20,7 +20,7 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.grid import Progress, Task, run_grid
 from d2dfl.experiment.measures import final
-from d2dfl.paper import CONTENDERS, SCALES, Experiment, Point, Results, Shown, interval, task
+from d2dfl.paper import CONTENDERS, SCALES, Point, Results, Shown, interval, task
 from d2dfl.paper.catalogue import experiment_names, load_experiment, scripts_folder
 from d2dfl.paper.gpu import run_on_gpu
 from d2dfl.paper.run import Request, _cells, _tasks, claims_of, reproduce, stored
@@ -123,13 +123,12 @@ def _values(scores: list[float], joules: float = 1.0) -> dict[str, object]:
 
 def _results() -> Results:
     point = Point("p", {})
-    experiment = Experiment("made-up", lambda _: [point], lambda _: Shown())
     slow, fast = [0.1, 0.2, 0.3, 0.4, 0.5], [0.3, 0.5, 0.6, 0.7, 0.8]
     found = {("p", "none", seed): _values(slow) for seed in range(2)}
     found |= {("p", "marginal", seed): _values(fast, joules=2.0) for seed in range(2)}
     found |= {("p", "iid", seed): _values([score + 0.1 for score in fast]) for seed in range(2)}
     found["p", "closest", 1] = _values([0.1, 0.2, 0.2, 0.3, 0.4])  # its first seed failed
-    return Results(experiment, "tiny", (point,), 2, found)
+    return Results((point,), (0, 1), found, scale="tiny")
 
 
 def test_numbers_over_seeds_by_hand() -> None:

@@ -1,5 +1,6 @@
 """Commands that train: run, compare, data. Heavy imports wait until a command needs them."""
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -123,7 +124,7 @@ def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool,
     from d2dfl.experiment.cell import IID
     from d2dfl.experiment.store import comparison_in
 
-    if out is not None and out.resolve() == folder.resolve() and not resume:
+    if out is not None and os.path.realpath(out) == os.path.realpath(folder) and not resume:
         raise UserError(f"--from and --out are the same folder, {folder}: give another --out")
     config, methods, seeds = comparison_in(folder)
     names = [method_named(name).name for name in methods if name != IID]

@@ -52,8 +52,9 @@ class Watch:
         began, start = self.first
         spent = self.clock() - began
         if not self.told and spent >= self.after_s and share > start:
-            self.told = True
-            announce(f"the rest of {self.what}", spent * (1.0 - share) / (share - start))
+            left = spent * (1.0 - share) / (share - start)
+            self.told = left >= LONG_S  # it may turn out to be slower later
+            announce(f"the rest of {self.what}", left)
 
 
 def in_time(seconds: float) -> str:
@@ -115,7 +116,8 @@ def check_outputs(*paths: Path | str | None, inputs: Sequence[Path | str | None]
     for given in inputs:
         if given and any(os.path.exists(path) and os.path.exists(given) and path.samefile(given) for path in files):
             raise UserError(f"an output would take the place of the input {str(given)!r}: name another file")
-    twice = [path for place, path in enumerate(files) if path.resolve() in [one.resolve() for one in files[:place]]]
+    places = list(map(os.path.realpath, files))
+    twice = [path for number, path in enumerate(files) if places[number] in places[:number]]
     if twice:
         raise UserError(f"two outputs would go to {str(twice[0])!r}: name two files")
 

@@ -99,7 +99,7 @@ class State:
             "seed": self.seed,
             "settings": self.settings,
             "round": self.round,
-            "curves": asdict(self.curves),
+            "curves": vars(self.curves),  # asdict copies every number of every round, each round anew
         }
         rows = {"params": self.params, **{f"memory.{name}": rows for name, rows in self.memory.items()}}
         return write_sealed(path, values, {"done": self.done, **{name: _compact(held) for name, held in rows.items()}})
