@@ -144,14 +144,8 @@ def _on_folder(done: Path, name: str, before: tuple[str, ...]) -> Iterator[Case]
     def case(what: str, *steps: Prepare, given: str = "x", **more: Any) -> Case:
         return Case(f"{name}-on-{what}", (*before, given), several(*steps), codes=codes, **more)
 
-    def there(at: str) -> Prepare:  # `report` replaces pages of ours alone, the others any file that they are given
-        return content(at, '<meta name="generator" content="d2dfl 0.1.0">') if old else content(at)
-
     refuse, survive = {"must_refuse": True}, {"must_survive": True}
     yield case("nothing", **survive)
-    if old:
-        yield case("foreign", content(path), **refuse)
-        yield case("link-to-foreign", content("true"), link(path, "true"), **refuse)
     yield case("deep", given="a/b/c", **survive)
     yield case("empty", _empty("x"), **survive)
     yield case("link-to-empty", _empty("true"), link("x", "true"), **survive)

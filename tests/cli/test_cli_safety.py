@@ -175,7 +175,9 @@ def test_what_a_method_of_a_plugin_does_wrong_is_said_to_be_its_own(
     said = capsys.readouterr().err
     assert code == 2
     assert said.count("\n") == 1
-    assert "own.py, line 3, fails with" in said if act != "return None" else "the method 'own' gave no LinkChoice" in said
+    assert (
+        "own.py, line 3, fails with" in said if act != "return None" else "the method 'own' gave no LinkChoice" in said
+    )
 
 
 def test_a_fault_of_ours_is_said_to_be_ours(

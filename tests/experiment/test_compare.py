@@ -14,11 +14,12 @@ from d2dfl import Config, UserError, preset
 from d2dfl.data.datasets import load
 from d2dfl.experiment.cell import IID
 from d2dfl.experiment.checkpoints import Checkpoints
-from d2dfl.experiment.compare import Comparison, Progress, compare, methods_named, plan_of, silent
+from d2dfl.experiment.compare import Comparison, compare, methods_named, plan_of
 from d2dfl.experiment.findings import markdown, write_all
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import data_set, setting_of
 from d2dfl.experiment.store import Again, folder_to_resume, free_folder, new_run_folder, run_folder
+from d2dfl.progress import Step, silent
 from d2dfl.report.findings import Findings
 
 torch.set_num_threads(1)  # two threads on busy cores are slower
@@ -43,7 +44,7 @@ def compared(
     methods: Sequence[str] = ("marginal", "closest"),
     seeds: Sequence[int] = (0, 1),
     again: Again = "refuse",
-    progress: Progress = silent,
+    progress: Step = silent,
     logs: Sequence[str] = (),
 ) -> Comparison:
     """As the command line does it."""

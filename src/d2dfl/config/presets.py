@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from d2dfl.config import Config
-from d2dfl.errors import UserError
+from d2dfl.registry import entry_named
 
 PRESETS = ("best", "paper")
 
@@ -64,11 +64,8 @@ def preset(name: str, paradigm: str = "supervised") -> Config:
 
     A paradigm brings its own defaults: encoders train with Adam on 10 devices, a regression needs a set with numbers.
     """
-    if name not in PRESETS:
-        raise UserError(f"there is no preset {name!r}: the presets are {', '.join(PRESETS)}")
-    if paradigm not in _PARADIGMS:
-        raise UserError(f"there is no paradigm {paradigm!r}: the paradigms are {', '.join(_PARADIGMS)}")
-    changes = {"partition.paradigm": paradigm, **_PARADIGMS[paradigm]}
+    entry_named("preset", name, dict.fromkeys(PRESETS))
+    changes = {"partition.paradigm": paradigm, **entry_named("paradigm", paradigm, _PARADIGMS)}
     if name == "paper":
         changes |= {**_PAPER, **_PAPER_PARADIGMS.get(paradigm, {})}
     return Config().with_(**changes)

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from d2dfl.config import RadioConfig
 from d2dfl.data import files
 from d2dfl.data.catalogue import CATALOGUE, Entry, Kind
-from d2dfl.data.files import Form, Progress, silent
+from d2dfl.data.files import Copied, Form
 from d2dfl.data.radio import SNRS, generate
 from d2dfl.data.readers import Raw
 from d2dfl.errors import UserError
 from d2dfl.needs import check_memory, radio_bytes
 from d2dfl.network.network import whole_parts
+from d2dfl.progress import silent
 from d2dfl.rng import stream
 
 SPLITS = ("own", "80/20")
@@ -96,7 +97,7 @@ def path(name: str) -> Path:
     return folder
 
 
-def fetch(name: str, progress: Progress | None = None) -> Status:
+def fetch(name: str, progress: Copied | None = None) -> Status:
     """Download what is missing or damaged into the user's cache."""
     entry = describe(name)
     found = _find(entry)
@@ -119,7 +120,7 @@ def load(
     verify: bool = True,
     download: bool = True,
     radio: RadioConfig | None = None,
-    progress: Progress | None = None,
+    progress: Copied | None = None,
 ) -> Dataset:
     """A dataset, split and standardised. A set without a test part of its own is split 80/20, by the seed."""
     entry = describe(name)
@@ -138,7 +139,7 @@ def load(
     return _prepare(entry, raw, split, seed, "; ".join(notes))
 
 
-def _radio(settings: RadioConfig, seed: int, progress: Progress) -> Raw:
+def _radio(settings: RadioConfig, seed: int, progress: Copied) -> Raw:
     snrs = [snr for snr in SNRS if settings.lowest_snr_db <= snr <= settings.highest_snr_db]
     if not snrs:
         raise UserError(
@@ -173,7 +174,7 @@ def _verify(form: Form, paths: Mapping[str, Path]) -> None:
         files.verify(known[name], place)
 
 
-def _read(entry: Entry, verify: bool, download: bool, progress: Progress) -> Raw:
+def _read(entry: Entry, verify: bool, download: bool, progress: Copied) -> Raw:
     found = _find(entry)
     if found is None and download:
         fetch(entry.name, progress)

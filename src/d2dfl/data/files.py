@@ -15,15 +15,12 @@ from typing import IO, Any
 
 from d2dfl.data.packed import gunzipped, opened, skip_to_end, tar_members
 from d2dfl.errors import UserError
+from d2dfl.progress import silent
 from d2dfl.storage import TakenError, locked, make_folder, open_plain, remove_parts, written_whole
 
-Progress = Callable[[str, int, int], None]  # what is being done, how far, of how much (0: unknown)
+Copied = Callable[[str, int, int], None]  # what is being done, how far, of how much (0: unknown)
 CHUNK = 1 << 20
 LARGEST = 1 << 30  # bytes of a file, of an archive, and of all that is in one; RadioML has 641 million
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +133,7 @@ def _digest(file: File, chunks: Iterable[bytes]) -> str:
     return f"{kind}:{checksum.hexdigest()}"
 
 
-def fetch(form: Form, folder: Path, progress: Progress = silent) -> dict[str, Path]:
+def fetch(form: Form, folder: Path, progress: Copied = silent) -> dict[str, Path]:
     """Download a form into `folder`; what is there and whole stays, and no file gets its name unverified."""
     with _alone(folder, progress):
         missing = [file for file in form.files if not _is_whole(file, folder / file.name)]
@@ -152,7 +149,7 @@ def fetch(form: Form, folder: Path, progress: Progress = silent) -> dict[str, Pa
 
 
 @contextmanager
-def _alone(folder: Path, progress: Progress) -> Iterator[None]:
+def _alone(folder: Path, progress: Copied) -> Iterator[None]:
     """Work in a folder alone: what is fetched by another process now need not be fetched again."""
     make_folder(folder)
     with ExitStack() as stack:
@@ -175,7 +172,7 @@ def _is_whole(file: File, path: Path) -> bool:
     return True
 
 
-def download(file: File, path: Path, progress: Progress = silent) -> None:
+def download(file: File, path: Path, progress: Copied = silent) -> None:
     """Bring one file here; it gets its name when it is whole."""
     try:
         with urllib.request.urlopen(file.url, timeout=30) as answer, written_whole(path) as target:
@@ -204,13 +201,13 @@ def _arriving(file: File, answer: Any) -> Iterator[bytes]:
         raise UserError(f"cannot download {file.name} from {file.url}: {_reason(error)}") from None
 
 
-def unpack(form: Form, archive: Path, folder: Path, progress: Progress = silent) -> dict[str, Path]:
+def unpack(form: Form, archive: Path, folder: Path, progress: Copied = silent) -> dict[str, Path]:
     """Take the form's files out of its tar archive; nothing else is touched, no path in it is followed."""
     with _alone(folder, progress):
         return _unpack(form, archive, folder, progress)
 
 
-def _unpack(form: Form, archive: Path, folder: Path, progress: Progress) -> dict[str, Path]:
+def _unpack(form: Form, archive: Path, folder: Path, progress: Copied) -> dict[str, Path]:
     """The files get their names when the archive was read to its end, where its checksum is."""
     wanted = {form.inside + file.name: folder / file.name for file in form.files}
     damaged = UserError(f"{archive} is damaged, or has no {form.inside}{form.files[-1].name} in it")
@@ -242,7 +239,7 @@ def _taken(source: IO[bytes], size: int, damaged: UserError) -> Iterator[bytes]:
         yield chunk
 
 
-def _copied(chunks: Iterable[bytes], target: IO[bytes], what: str, total: int, progress: Progress) -> Iterator[bytes]:
+def _copied(chunks: Iterable[bytes], target: IO[bytes], what: str, total: int, progress: Copied) -> Iterator[bytes]:
     """The same chunks, each written down before it is passed on."""
     done = 0
     for chunk in chunks:

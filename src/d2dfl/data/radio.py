@@ -12,10 +12,11 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from d2dfl.data.files import Progress, silent
+from d2dfl.data.files import Copied
 from d2dfl.data.readers import MODULATIONS, Raw
 from d2dfl.data.waveforms import SAMPLE_RATE_HZ, SYMBOL, waveform
 from d2dfl.errors import UserError
+from d2dfl.progress import silent
 from d2dfl.rng import stream
 
 SNRS = tuple(range(-20, 20, 2))
@@ -40,7 +41,7 @@ def generate(
     seed: int = 0,
     *,
     mended: bool = False,
-    progress: Progress = silent,
+    progress: Copied = silent,
 ) -> Raw:
     """`per_cell` windows of every modulation at every signal-to-noise ratio.
 

@@ -11,11 +11,12 @@ from d2dfl.config import Config
 from d2dfl.discovery.equations.worth import clusters_after
 from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of, joined, outside_requests
 from d2dfl.discovery.methods import bandit, dynamic, greedy, marginal, optimum, qlearning, rules
-from d2dfl.discovery.task import LinkChoice, Progress, Task, silent
+from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.errors import UserError
 from d2dfl.needs import check_discovery
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
+from d2dfl.progress import Share, silent
 
 NEGOTIATION = 3  # V, Q and U over each final link, whatever the method
 
@@ -146,7 +147,7 @@ def discover(
     *,
     seed: int = 0,
     method: str | None = None,
-    progress: Progress = silent,
+    progress: Share = silent,
 ) -> Discovery:
     """Find the D2D graph of a network.
 
@@ -274,7 +275,7 @@ def _after_stage(network: Network, graph: Graph) -> Network:
     )
 
 
-def _scaled(progress: Progress, stage: int, stages: int) -> Progress:
+def _scaled(progress: Share, stage: int, stages: int) -> Share:
     return lambda share: progress((stage + share) / stages)
 
 

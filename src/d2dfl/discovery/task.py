@@ -1,6 +1,5 @@
 """What a method gets and what it gives back."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,12 +10,7 @@ from d2dfl.config import Config
 from d2dfl.discovery.equations.reward import OVER_ASK, Terms
 from d2dfl.discovery.game.state import Board, board_of
 from d2dfl.network import Network
-
-Progress = Callable[[float], None]  # called with the share of the work that is done
-
-
-def silent(_: float) -> None:
-    """No progress bar."""
+from d2dfl.progress import Share, silent
 
 
 @dataclass(frozen=True)
@@ -30,7 +24,7 @@ class Task:
     stage: int = 0
     spent: NDArray[np.float64] | None = None  # [cluster] budget used by earlier stages
     population: NDArray[np.float64] | None = None  # [partition] of the first stage
-    progress: Progress = field(default=silent, compare=False)
+    progress: Share = field(default=silent, compare=False)
 
     @property
     def terms(self) -> Terms:

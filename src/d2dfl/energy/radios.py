@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import EnergyConfig
-from d2dfl.errors import UserError
+from d2dfl.registry import entry_named
 
 Array = NDArray[np.float64]
 NANO, PICO = 1e-9, 1e-12
@@ -102,7 +102,4 @@ RADIOS: dict[str, Radio] = {
 
 def radio_of(settings: EnergyConfig, name: str | None = None) -> Radio:
     """The radio of this name, or else of the configuration, with the configuration's constants."""
-    chosen = name or settings.radio
-    if chosen not in RADIOS:
-        raise UserError(f"there is no radio {chosen!r}: energy.radio is one of {', '.join(RADIOS)}")
-    return replace(RADIOS[chosen], settings=settings)
+    return replace(entry_named("radio", name or settings.radio, RADIOS), settings=settings)

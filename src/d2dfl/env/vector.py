@@ -27,6 +27,7 @@ from d2dfl.discovery.task import Task
 from d2dfl.errors import UserError
 from d2dfl.network import Network, channel
 from d2dfl.network.graph import Graph
+from d2dfl.registry import entry_named
 from d2dfl.rng import stream
 
 REWARDS = ("local", "global", "marginal")
@@ -183,8 +184,7 @@ class VectorGame:
 
 
 def _check(networks: Sequence[Network], config: Config, reward: str) -> None:
-    if reward not in REWARDS:
-        raise UserError(f"there is no reward {reward!r}: the rewards are {', '.join(REWARDS)}")
+    entry_named("reward", reward, dict.fromkeys(REWARDS))
     if config.discovery.action != "device":
         raise UserError("the game's actions are devices: take discovery.action=device")
     if not networks:

@@ -26,14 +26,10 @@ from d2dfl.experiment.setting import data_set, paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
 from d2dfl.experiment.values import energy, training_values
 from d2dfl.federation import State, embeddings
+from d2dfl.progress import Step, silent
 from d2dfl.storage import write_whole
 
-Progress = Callable[[str, float], None]
 SHOWN = 600  # test inputs whose embeddings are kept for a picture
-
-
-def silent(_what: str, _share: float) -> None:
-    """Progress that nobody watches."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,7 @@ def compare(
     methods: Sequence[str],
     seeds: Sequence[int],
     record: RunFolder | None = None,
-    progress: Progress = silent,
+    progress: Step = silent,
     logs: Sequence[str] = (),
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.

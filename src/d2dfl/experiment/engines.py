@@ -20,6 +20,7 @@ import joblib
 from joblib.parallel import BACKENDS, ParallelBackendBase
 
 from d2dfl.errors import MissingExtraError, UserError, described
+from d2dfl.registry import entry_named
 
 # joblib's own backends but loky are not offered. Threads and the sequential one work inside this process, whose thread
 # limits they would change and which a crash would end; multiprocessing forks a process that may hold locks of BLAS or
@@ -106,8 +107,7 @@ def engines() -> list[str]:
 @contextmanager
 def engine_named(name: str, work: str, workers: int | None, threads: int) -> Iterator[Crew]:
     """A crew of the engine, for as long as the context lasts."""
-    if name not in engines():
-        raise UserError(f"there is no engine {name!r}: choose from {', '.join(engines())}")
+    entry_named("engine", name, dict.fromkeys(engines()))
     if name == "ray":
         with _ray() as cpus:
             yield Crew(work, workers or max(cpus // threads, 1), threads, RAY, {"cpus": threads})

@@ -19,6 +19,7 @@ from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.experiment.engines import Crew, PoolDiedError, Reply, engine_named, function_named, json_text
+from d2dfl.progress import silent
 from d2dfl.storage import make_folder, read_json, write_whole
 
 FORMAT = 2
@@ -61,10 +62,6 @@ class Progress:
     failed: int
     remaining_s: float | None  # None until a task has finished in this run
     last_key: str | None  # of the task that ended last; None at the start
-
-
-def silent(_: Progress) -> None:
-    """Tell nobody."""
 
 
 def run_grid(

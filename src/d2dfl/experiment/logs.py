@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, Self
 
 from d2dfl.errors import MissingExtraError, UserError
+from d2dfl.registry import entry_named
 from d2dfl.storage import make_folder, read_text, write_whole
 from d2dfl.terminal import plain
 
@@ -213,8 +214,7 @@ def run_name(method: str, seed: int) -> str:
 def check_logs(names: Sequence[str]) -> None:
     """A `UserError` for a log that does not exist or lacks its package: before anything is made."""
     for name in names:
-        if name not in LOGS:
-            raise UserError(f"there is no log {name!r}: choose from {', '.join(LOGS)}")
+        entry_named("log", name, dict.fromkeys(LOGS))
     if "tensorboard" in names:
         _summary_writer()
 

@@ -9,9 +9,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from d2dfl.config import FederationConfig
-from d2dfl.errors import UserError
 from d2dfl.federation.probe import linear_accuracy
 from d2dfl.federation.views import NORMAL, Strength, triplet_rows, triplets
+from d2dfl.registry import entry_named
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,4 @@ LOSSES: dict[str, Callable[[FederationConfig], Loss]] = {
 
 def loss_named(name: str, settings: FederationConfig | None = None) -> Loss:
     """The loss of this name, with what the settings say of it, or a UserError that lists the names."""
-    if name not in LOSSES:
-        raise UserError(f"there is no loss {name!r}: the losses are {', '.join(LOSSES)}")
-    return LOSSES[name](settings or FederationConfig())
+    return entry_named("loss", name, LOSSES)(settings or FederationConfig())

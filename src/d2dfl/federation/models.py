@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from d2dfl.errors import UserError
+from d2dfl.registry import entry_named
 
 Shape = tuple[int, ...]
 Factory = Callable[[Shape, int], nn.Module]
@@ -129,9 +130,7 @@ MODELS: dict[str, Factory] = {
 
 def model_named(name: str) -> Factory:
     """The model of this name, or a UserError that lists the names."""
-    if name not in MODELS:
-        raise UserError(f"there is no model {name!r}: the models are {', '.join(MODELS)}")
-    return MODELS[name]
+    return entry_named("model", name, MODELS)
 
 
 def default_model(shape: Shape) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.mixing import Mixing, mixing_of
+from d2dfl.registry import entry_named
 from d2dfl.rng import stream
 
 
@@ -142,9 +143,7 @@ SCHEMES: dict[str, Scheme] = {
 
 def scheme_named(name: str) -> Scheme:
     """The scheme of this name, or a UserError that lists the names."""
-    if name not in SCHEMES:
-        raise UserError(f"there is no scheme {name!r}: the schemes are {', '.join(SCHEMES)}")
-    return SCHEMES[name]
+    return entry_named("scheme", name, SCHEMES)
 
 
 def present(settings: FederationConfig, seed: int, round_number: int, devices: int) -> NDArray[np.bool_]:

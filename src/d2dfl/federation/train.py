@@ -22,13 +22,8 @@ from d2dfl.federation.rounds import Run, Training
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.federation.state import Curves, State, identity
 from d2dfl.needs import check_memory
+from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
-
-Progress = Callable[[float], None]  # called with the share of the rounds that is done
-
-
-def silent(_: object) -> None:
-    """No progress bar, no notice, nothing to do after a round."""
 
 
 def start(model_factory: Factory, data: Federated, settings: FederationConfig, seed: int = 0) -> State:
@@ -87,7 +82,7 @@ def train(
     data: Federated,
     settings: FederationConfig,
     seed: int = 0,
-    progress: Progress = silent,
+    progress: Share = silent,
     on_round: Callable[[State], None] = silent,
     state: State | None = None,
     notice: Notice = silent,
@@ -101,7 +96,7 @@ def train_many(
     model_factory: Factory,
     runs: Sequence[tuple[Federated, int]],
     settings: FederationConfig,
-    progress: Progress = silent,
+    progress: Share = silent,
     on_round: Callable[[int, State], None] = lambda _number, _state: None,
     states: Sequence[State] | None = None,
     notice: Notice = silent,
@@ -124,7 +119,7 @@ def train_many(
     return curves
 
 
-def _scaled(progress: Progress, first: int, size: int, total: int) -> Progress:
+def _scaled(progress: Share, first: int, size: int, total: int) -> Share:
     return lambda share: progress((first + share * size) / total)
 
 
@@ -136,7 +131,7 @@ def _train(
     factory: Factory,
     runs: Sequence[tuple[Federated, int]],
     settings: FederationConfig,
-    progress: Progress,
+    progress: Share,
     on_round: Callable[[int, State], None],
     states: Sequence[State],
     notice: Notice,

@@ -22,7 +22,7 @@ from d2dfl.config import Config
 from d2dfl.data import datasets
 from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.grid import Failure, Outcome, Progress, Task, read_cell, run_grid, silent
+from d2dfl.experiment.grid import Failure, Outcome, Progress, Task, read_cell, run_grid
 from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.paper.catalogue import load_experiment, scripts_folder
@@ -30,6 +30,8 @@ from d2dfl.paper.experiment import GCN, SCALES, Experiment
 from d2dfl.paper.gpu import run_on_gpu
 from d2dfl.paper.results import Results
 from d2dfl.paper.verdicts import Expected, expected, verdicts
+from d2dfl.progress import silent
+from d2dfl.registry import entry_named
 from d2dfl.report.findings import FILE, Findings, counted, span
 from d2dfl.storage import TakenError, make_folder
 
@@ -63,8 +65,7 @@ class Request:
 
 def plan_of(scale: str) -> Plan:
     """What the run folder of a reproduction is for."""
-    if scale not in SCALES:
-        raise UserError(f"there is no scale {scale!r:.80}: the scales are {', '.join(SCALES)}")
+    entry_named("scale", scale, dict.fromkeys(SCALES))
     return Plan("reproduction", choices={"scale": scale})
 
 

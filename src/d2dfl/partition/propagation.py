@@ -19,6 +19,7 @@ from sklearn.neural_network import MLPClassifier
 
 from d2dfl.errors import UserError
 from d2dfl.partition.threads import one_thread
+from d2dfl.registry import entry_named
 from d2dfl.rng import stream
 
 Array = NDArray[np.float64]
@@ -175,9 +176,7 @@ LABELLERS: dict[str, Labeller] = {
 
 def labeller_named(name: str) -> Labeller:
     """The labeller of this name, or a UserError that lists the names."""
-    if name not in LABELLERS:
-        raise UserError(f"there is no labeller {name!r}: the labellers are {', '.join(LABELLERS)}")
-    return LABELLERS[name]
+    return entry_named("labeller", name, LABELLERS)
 
 
 def _one_hot(labels: Indices, classes: int) -> Array:

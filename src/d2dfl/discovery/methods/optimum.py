@@ -17,7 +17,8 @@ from d2dfl.discovery.equations.reward import GAIN, HINGE, OVER_ASK, RATIO, Terms
 from d2dfl.discovery.game.search import anneal, descend
 from d2dfl.discovery.game.state import NO_LINK, Board, free_choice, load, set_link, start, total
 from d2dfl.discovery.methods import greedy, marginal
-from d2dfl.discovery.task import LinkChoice, Task, silent
+from d2dfl.discovery.task import LinkChoice, Task
+from d2dfl.progress import silent
 from d2dfl.rng import device_keys
 
 EXACT_DEVICES = 12  # beyond, branch and bound has no chance
