@@ -188,7 +188,7 @@ def test_any_key_has_a_file_of_its_own(tmp_path: Path) -> None:
     ("tasks", "options", "message"),
     [
         ([Task("a", {}), Task("b", {}), Task("a", {})], {}, "two tasks have the key 'a'"),
-        ([Task("a", {})], {"engine": "cloud"}, "there is no engine 'cloud': choose from local, ray"),
+        ([Task("a", {})], {"engine": "cloud"}, "there is no engine 'cloud': the engines are local, ray"),
         ([Task("a", {})], {"engine": "threading"}, "there is no engine 'threading'"),
         ([Task("a", {"b": [float("inf")]})], {}, "the payload of task 'a' is not plain JSON: b[0] is inf"),
         ([Task("a", {"b": {1, 2}})], {}, "b is of type set"),

@@ -188,7 +188,7 @@ def test_a_run_named_by_dots_stays_in_its_folder(name: str, tmp_path: Path) -> N
 
 
 def test_a_log_that_does_not_exist(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="there is no log 'paper': choose from csv, tensorboard"):
+    with pytest.raises(UserError, match="there is no log 'paper': the logs are csv, tensorboard"):
         open_logs(["csv", "paper"], tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
