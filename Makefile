@@ -23,6 +23,7 @@ check: lint types tests reproduce
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 types: $(READY)
 	$(BIN)/mypy

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from d2dfl.data import labels
 from d2dfl.data.allocate import RULES, Allocation, allocate, largest
+from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.errors import UserError
-from d2dfl.network.network import label_shares, whole_parts
 
 
 def targets_of(available: list[int], seed: int = 0) -> np.ndarray:

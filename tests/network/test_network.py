@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from d2dfl import Config, Network, UserError, preset
+from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.network import channel, trust
 from d2dfl.network.clusters import dense, unreliable_pair
 from d2dfl.network.files import load_network, save_network
-from d2dfl.network.network import label_shares, label_skewed_counts, thresholds, whole_parts
+from d2dfl.network.network import label_skewed_counts, thresholds
 
 
 def small(**changes: object) -> Config:

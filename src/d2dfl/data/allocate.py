@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.data import labels
+from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.errors import UserError
-from d2dfl.network.network import label_shares, whole_parts
 from d2dfl.rng import stream
 
 

@@ -14,9 +14,9 @@ from d2dfl.data.catalogue import CATALOGUE, Entry, Kind
 from d2dfl.data.files import Copied, Form
 from d2dfl.data.radio import SNRS, generate
 from d2dfl.data.readers import Raw
+from d2dfl.data.shares import whole_parts
 from d2dfl.errors import UserError
 from d2dfl.needs import check_memory, radio_bytes
-from d2dfl.network.network import whole_parts
 from d2dfl.progress import silent
 from d2dfl.rng import stream
 

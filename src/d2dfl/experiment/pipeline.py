@@ -20,7 +20,7 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.cell import IID
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import Curves, Federated, State, check_training, model_named, start, train_many
-from d2dfl.federation.models import Factory
+from d2dfl.federation.models import Factory, default_encoder, default_model
 from d2dfl.rng import stream
 from d2dfl.transfer import ExchangeResult, exchange
 
@@ -110,7 +110,8 @@ def federated(config: Config, item: Prepared, dataset: Dataset) -> Federated:
 def factory_of(config: Config, dataset: Dataset) -> Factory:
     """The model of the configuration; auto: one that suits the inputs."""
     name = config.federation.model
-    return model_named(paradigm_of(config).model(dataset.shape) if name == "auto" else name)
+    suits = default_encoder if paradigm_of(config).encodes else default_model
+    return model_named(suits(dataset.shape) if name == "auto" else name)
 
 
 def _shuffled(setting: Setting) -> tuple[NDArray[np.int64], ...]:

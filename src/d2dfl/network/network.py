@@ -1,12 +1,13 @@
 """The Network record: everything a discovery knows, in the receiver x slot layout."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.config import ChannelConfig, Config
+from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.errors import UserError
 from d2dfl.needs import Shape, check_network, slots_of
 from d2dfl.network import channel, clusters, trust
@@ -210,23 +211,6 @@ def thresholds(counts: NDArray[np.float64], rule: str) -> NDArray[np.float64]:
     return np.repeat(counts.sum(axis=1, keepdims=True) * share, counts.shape[1], axis=1)
 
 
-def label_shares(labels: int) -> NDArray[np.float64]:
-    """Shares of a device's labels: 70 % for the first, the rest halved from label to label (3 labels: 70/20/10)."""
-    if labels == 1:
-        return np.ones(1)
-    tail = 0.5 ** np.arange(labels - 1)
-    return np.concatenate([[0.7], 0.3 * tail / tail.sum()])
-
-
-def whole_parts(total: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Split `total` into whole numbers near total * shares: floor, then largest remainder."""
-    exact = total * shares
-    parts = np.floor(exact + 1e-9).astype(np.int64)
-    for index in np.argsort(parts - exact, kind="stable")[: total - parts.sum()]:
-        parts[index] += 1
-    return parts
-
-
 def label_skewed_counts(devices: int, partitions: int, labels: int, samples: int, seed: int) -> NDArray[np.float64]:
     """counts[device, partition]: every device holds exactly `labels` partitions, drawn at random (Appendix C)."""
     if labels > partitions:
@@ -236,8 +220,3 @@ def label_skewed_counts(devices: int, partitions: int, labels: int, samples: int
     counts = np.zeros((devices, partitions))
     np.put_along_axis(counts, order, np.broadcast_to(parts, (devices, labels)).astype(np.float64), axis=1)
     return counts
-
-
-def arrays_of(network: Network) -> dict[str, NDArray[Any]]:
-    """The arrays that are present, by name."""
-    return {name: value for name, value in vars(network).items() if value is not None}

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.errors import UserError
-from d2dfl.federation.models import default_encoder, default_model
 from d2dfl.partition.kmeans import Clusters, own_clusters, shared_clusters
 from d2dfl.partition.pca import EVERYBODY, SERVER, Message, Subspace, common_subspace
 from d2dfl.partition.privacy import clip_norm, component_noise, noised_clusters
@@ -58,7 +57,7 @@ class Paradigm:
     skew: Callable[[Config, Dataset], Indices]  # the classes by which the data is dealt out to the devices
     part: Callable[[Config, Dataset, Sequence[Indices], int], Partitioning]
     loss: str | None = None  # None: what suits the dataset
-    model: Callable[[tuple[int, ...]], str] = default_model
+    encodes: bool = False  # models are encoders
     classes: bool = True  # needs a set with classes
 
     def check(self, dataset: Dataset) -> None:
@@ -162,7 +161,7 @@ PARADIGMS: Mapping[str, Paradigm] = MappingProxyType(
         for paradigm in (
             Paradigm("supervised", "Supervised", _classes, _supervised),
             Paradigm("semi", "Semi-supervised", _classes, _semi),
-            Paradigm("unsupervised", "Unsupervised", _classes, _unsupervised, "triplet", default_encoder),
+            Paradigm("unsupervised", "Unsupervised", _classes, _unsupervised, "triplet", encodes=True),
             Paradigm("regression", "Regression", _target_ranges, _regression, classes=False),
         )
     }
