@@ -1,18 +1,38 @@
-"""The README's table of all rows of the paper, from folders that `d2dfl reproduce` made: the largest scale of each.
+"""Write docs/results.md: every row of the paper with its number beside ours, from the records in docs/findings.
 
-    python benchmarks/paper_table.py docs/findings/paper docs/findings/small
-    python benchmarks/paper_table.py docs/findings/paper --headline        (the README's first table of them)
+    python dev/results.py            (writes docs/results.md)
+    python dev/results.py --check    (fails where the page is not of these records)
 
-One line for each claim: the first quantity of an experiment, or with --all every one. Signs: + reproduced, ~ direction
-only, - not reproduced, ? too few seeds (the rule is in src/d2dfl/paper/verdicts.py).
+The largest scale of each row that was measured counts. Signs: + reproduced, ~ direction only, - not reproduced, ? too few
+seeds (the rule is in src/d2dfl/paper/verdicts.py).
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 from d2dfl.paper.catalogue import experiment_names
 from d2dfl.report.findings import Findings, Verdict, span
 
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "results.md"
+HEAD = """# The paper's rows and ours
+
+Written by `python dev/results.py` from the records in `docs/findings`; `d2dfl report docs/findings` makes a page with all
+charts of them, `d2dfl reproduce NAME --scale paper` measures one anew. What each row is: [reproduce.md](reproduce.md).
+
+At the paper's scale (25 devices, AlexNet, 3 labels a device, one incoming link unless said, 40 rounds of 10 minibatches,
+5 seeds, NVIDIA H200): score, share of the i.i.d. gap closed, and how many times fewer rounds than no exchange until the score
+that no exchange ends with.
+"""
+MIDDLE = """## Every claim
+
+Mean and 95 % interval over seeds. **+** reproduced, **~** direction only, **-** not reproduced, **?** too few seeds. By the first
+claim of each row:"""
+TABLE = (
+    "| row, scale, seeds | quantity | the paper | its learner | ours, as many links | ours, 5 links |",
+    "|---|---|---|---:|---:|---:|",
+)
 SYSTEMS = ("paper's learner", "ours, as many links", "ours, 5 links (default)")
 SIGNS = {"reproduced": "+", "direction only": "~", "not reproduced": "-", "too few seeds": "?", "no claim": ""}
 
@@ -83,22 +103,33 @@ def headline(folders: list[Path]) -> list[str]:
     return rows
 
 
-def main() -> None:
+def counts(records: list[Findings]) -> str:
+    """How many rows hold their first claim, system by system."""
+    parts = []
+    for system in SYSTEMS:
+        firsts = [next((item for item in found.verdicts if item.system == system), None) for found in records]
+        signs = [SIGNS[item.verdict] for item in firsts if item is not None]
+        held = [f"{signs.count(sign)} {sign}" for sign in ("+", "~", "-", "?") if sign in signs]
+        parts.append(f"{system}: {', '.join(held)} of {len(signs)}")
+    return "; ".join(parts)
+
+
+def written() -> str:
+    """The page."""
+    folders = [ROOT / "docs" / "findings" / scale for scale in ("paper", "small")]
+    records = [found for name in experiment_names() if (found := largest(folders, name)) is not None]
+    rows = [line for found in records for line in lines(found, everything=True)]
+    return "\n".join([HEAD, *headline(folders), "", f"{MIDDLE} {counts(records)}.", "", *TABLE, *rows, ""])
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--all", action="store_true", help="every quantity, not only the first of each experiment")
-    parser.add_argument("--headline", action="store_true", help="all methods on five tasks instead")
-    given = parser.parse_args()
-    if given.headline:
-        print("\n".join(headline(given.folders)))
-        return
-    print("| row, scale, seeds | quantity | the paper | its learner | ours, as many links | ours, 5 links |")
-    print("|---|---|---|---:|---:|---:|")
-    for name in experiment_names():
-        found = largest(given.folders, name)
-        if found is not None:
-            print("\n".join(lines(found, given.all)))
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where the page is old")
+    if parser.parse_args().check:
+        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != written())
+    PAGE.write_text(written(), encoding="utf-8")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
