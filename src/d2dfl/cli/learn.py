@@ -1,35 +1,25 @@
-"""Commands that train: run, compare, data. Heavy imports wait until a command needs them."""
+"""What the commands that train do: run, compare."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from d2dfl.cli.output import Watch, announce, console, say
 from d2dfl.config import Config
+from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UserError
-from d2dfl.needs import Shape, discovery_seconds
+from d2dfl.needs import Shape
 from d2dfl.report.findings import counted, span
 from d2dfl.storage import read_text
 
 if TYPE_CHECKING:
     from d2dfl.experiment.compare import Comparison
     from d2dfl.experiment.store import Again
-
-data_app = typer.Typer(help="Datasets: what is there, what is missing, how to get it.", no_args_is_help=True)
-
-
-def learning_config(config: Config, dataset: str | None, scheme: str | None, rounds: int | None) -> Config:
-    """Named options win over settings."""
-    given = {"data.dataset": dataset, "federation.scheme": scheme, "federation.rounds": rounds}
-    return config.with_(**{path: value for path, value in given.items() if value is not None})
 
 
 def compare_and_print(
@@ -119,7 +109,7 @@ def _show_finished(folder: Path) -> None:
 
 def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
     """Run what a run folder holds once more, into another folder."""
-    from d2dfl.discovery.discover import method_named
+    from d2dfl.discovery.methods import method_named
     from d2dfl.experiment.setting import IID
     from d2dfl.experiment.store import comparison_in
 
@@ -128,55 +118,3 @@ def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool,
     config, methods, seeds = comparison_in(folder)
     names = [method_named(name).name for name in methods if name != IID]
     compare_and_print(config, names, seeds, out, default, resume, logs)
-
-
-@data_app.command("list")
-def data_list() -> None:
-    """All datasets and whether they are on this machine."""
-    from d2dfl.data import datasets
-
-    table = Table("dataset", "here", "what it is", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in datasets.names():
-        table.add_row(name, "yes" if datasets.status(name).ready else "no", datasets.describe(name).title)
-    Console(markup=False).print(table)
-
-
-@data_app.command("info")
-def data_info(name: str) -> None:
-    """One dataset: what it is, where it was found, what is missing."""
-    from d2dfl.data import datasets
-
-    entry, status = datasets.describe(name), datasets.status(name)
-    out = Console(soft_wrap=True, highlight=False, markup=False)
-    shape = " x ".join(map(str, entry.shape))
-    out.print(
-        f"{name}: {entry.title}; {shape}, {entry.classes or 'no'} classes; licence: {entry.licence}; home: {entry.home}"
-    )
-    for path in status.paths:
-        out.print(f"found   {path}")
-    for missing in status.missing:
-        out.print(f"missing {missing}")
-    if not status.ready and status.advice:
-        out.print(status.advice)
-
-
-@data_app.command("fetch")
-def data_fetch(name: str) -> None:
-    """Download a dataset from its public home into the user cache."""
-    from d2dfl.data import datasets
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name)
-        datasets.fetch(
-            name, lambda what, done, total: progress.update(task, description=what, completed=done, total=total or None)
-        )
-    sys.stdout.write(f"{datasets.path(name)}\n")
-
-
-@data_app.command("path")
-def data_path(name: str) -> None:
-    """Where the files of a dataset are."""
-    from d2dfl.data import datasets
-
-    sys.stdout.write(f"{datasets.path(name)}\n")

@@ -12,11 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from d2dfl.cli import summary
-from d2dfl.discovery.discover import METHODS, Discovery
+from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
+from d2dfl.discovery.methods import METHODS
 from d2dfl.errors import UserError
 from d2dfl.network.files import save_network
 from d2dfl.storage import check_output, write_whole
+from d2dfl.terminal import in_time
 
 # No markup: square brackets in a path or a name are what they are.
 console = Console(stderr=True, markup=False, highlight=False)
@@ -54,14 +56,6 @@ class Watch:
         if not self.told and spent >= self.after_s and share > start:
             self.told = True
             announce(f"the rest of {self.what}", spent * (1.0 - share) / (share - start))
-
-
-def in_time(seconds: float) -> str:
-    """Seconds for people."""
-    for unit, name, limit in ((1, "s", 90), (60, "min", 90), (3600, "h", 48), (86400, "days", 1000)):
-        if seconds < limit * unit:
-            return f"{seconds / unit:.{int(name in ('h', 'days') and seconds < 10 * unit)}f} {name}"
-    return "years"
 
 
 def print_side_by_side(results: list[Discovery], best: float | None) -> None:

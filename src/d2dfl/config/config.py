@@ -30,6 +30,8 @@ from d2dfl.config.sections.learning import (
 )
 from d2dfl.errors import UserError
 
+MOST_SEEDS = 10_000  # that one command takes
+
 
 @dataclass(frozen=True)
 class Config:

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from d2dfl.discovery.discover import METHODS
+from d2dfl.discovery.methods import METHODS
 from d2dfl.energy.ledger import PURPOSES
 from d2dfl.experiment.compare import Comparison, Row
 from d2dfl.experiment.maps import layer_of, map_of

@@ -16,9 +16,11 @@ from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.data.allocate import allocate, largest
 from d2dfl.data.datasets import load
-from d2dfl.discovery.discover import METHODS, Discovery, discover, method_named, methods_listed
+from d2dfl.discovery.discover import Discovery, discover
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game.pair_claims import single_label
+from d2dfl.discovery.methods import IID as IID
+from d2dfl.discovery.methods import method_named
 from d2dfl.energy.ledger import TRAINING, Ledger, Meter
 from d2dfl.energy.radios import radio_of
 from d2dfl.errors import UserError
@@ -30,8 +32,6 @@ from d2dfl.partition.privacy import noised_counts
 from d2dfl.partition.sketches import sketched_distances
 from d2dfl.rng import stream
 from d2dfl.transfer import ExchangeResult, exchange, held_counts
-
-IID = "iid"  # not a method: the same data shuffled over the devices, the yardstick of every method
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,3 @@ def _datapoints_j(prepared: Prepared, meter: Meter) -> NDArray[np.float64]:
         np.array([transfer.receiver for transfer in transfers], dtype=np.int64),
         np.array([bits * transfer.transmissions for transfer in transfers], dtype=np.float64),
     )
-
-
-def methods_named(text: str) -> list[str]:
-    """Method names from "all" or a comma-separated list; the optimum and the GCN only when asked for by name."""
-    if text == "all":
-        return [name for name in METHODS if name not in ("optimum", "gcn", "bandit", "greedy")]
-    return methods_listed(text)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from d2dfl.config import Config
+from d2dfl.config.config import MOST_SEEDS
 from d2dfl.errors import UserError
 from d2dfl.storage import LOCK, PART, TakenError, locked, make_folder, read_json, read_text, remove_parts, write_whole
 
@@ -29,7 +30,6 @@ MARK, CONFIG, RESULTS = "run.json", "config.toml", "results.json"
 PACKAGES = ("d2dfl", "numpy", "scipy", "numba", "torch", "scikit-learn")
 Kind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
 Again = Literal["refuse", "resume", "add"]  # where the folder holds a run of this kind already
-MOST_SEEDS = 10_000
 
 
 @dataclass(frozen=True)

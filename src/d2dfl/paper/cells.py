@@ -3,22 +3,19 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from d2dfl.config import Config
-from d2dfl.data import Dataset
-from d2dfl.discovery.equations.diversity import METRICS, distances_to
-from d2dfl.energy.ledger import RADIOS
+from d2dfl.energy.radios import RADIOS
 from d2dfl.errors import UserError
-from d2dfl.experiment.compare import factory_of
-from d2dfl.experiment.setting import Prepared, Setting, data_set, energy, prepare, setting_of
-from d2dfl.federation import Curves, train_many
-from d2dfl.federation.layout import Layout
-from d2dfl.federation.models import build
 from d2dfl.paper.experiment import Cell, Measure
-from d2dfl.transfer import held_counts
+
+if TYPE_CHECKING:  # PyTorch and the compiler wait until something is measured: experiments are also listed
+    from d2dfl.data import Dataset
+    from d2dfl.experiment.setting import Prepared, Setting
+    from d2dfl.federation import Curves
 
 Values = dict[str, Any]
 
@@ -52,8 +49,13 @@ def train(cells: Sequence[Cell]) -> list[Values]:
     return trained(cells, [prepared(cell) for cell in cells])
 
 
-def trained(cells: Sequence[Cell], items: Sequence[Prepared]) -> list[Values]:
+def trained(cells: Sequence[Cell], items: "Sequence[Prepared]") -> list[Values]:
     """Train and measure what is prepared."""
+    from d2dfl.experiment.compare import factory_of
+    from d2dfl.federation import train_many
+    from d2dfl.federation.layout import Layout
+    from d2dfl.federation.models import build
+
     factory = factory_of(cells[0].config, items[0].setting.dataset)
     runs = [(item.data, item.setting.seed) for item in items]
     settings = cells[0].config.federation
@@ -71,29 +73,38 @@ def exchange_only(cells: Sequence[Cell]) -> list[Values]:
     return [exchange_values(prepared(cell)) for cell in cells]
 
 
-def prepared(cell: Cell) -> Prepared:
+def prepared(cell: Cell) -> "Prepared":
     """A cell up to the exchange."""
+    from d2dfl.experiment.setting import prepare
+
     return prepare(cell.config, _setting(cell.config, cell.seed), cell.method)
 
 
-def dataset_of(config: Config) -> Dataset:
+def dataset_of(config: Config) -> "Dataset":
     """The data of a cell, which the next cells most likely need too."""
     return _dataset(Config(data=config.data, radio=config.radio))
 
 
 @lru_cache(maxsize=2)
-def _dataset(config: Config) -> Dataset:
+def _dataset(config: Config) -> "Dataset":
+    from d2dfl.experiment.setting import data_set
+
     return data_set(config, seed=0)
 
 
 @lru_cache(maxsize=8)
-def _setting(config: Config, seed: int) -> Setting:
+def _setting(config: Config, seed: int) -> "Setting":
+    from d2dfl.experiment.setting import setting_of
+
     # Methods of one seed share their setting: partitions can take longer than a discovery.
     return setting_of(config, seed, dataset_of(config))
 
 
-def exchange_values(item: Prepared) -> Values:
+def exchange_values(item: "Prepared") -> Values:
     """What is known before training starts."""
+    from d2dfl.discovery.equations.diversity import METRICS, distances_to
+    from d2dfl.transfer import held_counts
+
     truth = item.setting.truth
     before, after = (
         held_counts(held, truth, int(truth.max()) + 1) for held in (item.setting.holdings, item.data.members)
@@ -118,7 +129,9 @@ def exchange_values(item: Prepared) -> Values:
     return values
 
 
-def _curve_values(item: Prepared, curves: Curves, parameters: int) -> Values:
+def _curve_values(item: "Prepared", curves: "Curves", parameters: int) -> Values:
+    from d2dfl.experiment.setting import energy
+
     ledgers = {radio: energy(item, curves, parameters, radio) for radio in RADIOS}
     return {
         "score_name": curves.score_name,

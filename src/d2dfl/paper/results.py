@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
 
-from d2dfl.experiment.compare import share_of_gap
+from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.paper.cells import final
 from d2dfl.paper.experiment import BASELINES, Cell, Contender, Experiment, Point
 from d2dfl.report.findings import Bars, Chart, Map, Picture, Table
@@ -35,6 +34,8 @@ def interval(values: Sequence[float] | Array) -> tuple[float, float, float]:
     mean = float(found.mean())
     if len(found) < 2:
         return mean, -np.inf, np.inf
+    from scipy.stats import t as student  # takes half a second to import
+
     half = float(student.ppf((1 + CONFIDENCE) / 2, len(found) - 1) * found.std(ddof=1) / len(found) ** 0.5)
     return mean, mean - half, mean + half
 
@@ -110,8 +111,10 @@ class Results:
 
     def gap_closed(self, point: Point, name: str) -> float | None:
         """Share of the way from no exchange to the i.i.d. shuffle; None where there is no clear way to go."""
-        rows = np.stack([self.final(point, who) for who in (name, "none", "iid")])
+        rows = np.stack([self.final(point, who) for who in (name, NO_EXCHANGE, IID)])
         mine, none, iid = rows[:, np.isfinite(rows).all(axis=0)]
+        from d2dfl.experiment.compare import share_of_gap  # imports PyTorch
+
         return share_of_gap(mine, none, iid, self.sign(point) > 0) if len(mine) else None
 
     def speedup(self, point: Point, name: str, over: str, radio: str | None = None) -> Array:

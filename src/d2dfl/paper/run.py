@@ -24,11 +24,11 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.grid import Failure, Outcome, Progress, Task, read_cell, run_grid, silent
 from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
 from d2dfl.federation.schemes import scheme_named
-from d2dfl.paper.catalogue import load_experiment, scripts_folder
+from d2dfl.paper.catalogue import claims_of, load_experiment
 from d2dfl.paper.experiment import GCN, SCALES, Cell, Experiment
 from d2dfl.paper.gpu import run_on_gpu
 from d2dfl.paper.results import Results
-from d2dfl.paper.verdicts import Expected, expected, verdicts
+from d2dfl.paper.verdicts import verdicts
 from d2dfl.report.findings import FILE, Findings, counted, span
 from d2dfl.storage import TakenError, make_folder
 
@@ -313,11 +313,6 @@ def _shown(
     found = replace(found, notes=(*found.notes, *notes))
     found.save(folder)
     return found
-
-
-def claims_of(name: str) -> Expected:
-    """What the paper says about an experiment; nothing about one of the user's own."""
-    return expected(scripts_folder()).get(name, Expected("", Path(name).stem, "", {}, {}, {}))
 
 
 def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:

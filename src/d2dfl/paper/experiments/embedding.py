@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from sklearn.neighbors import KNeighborsClassifier
 
-from d2dfl.experiment.compare import factory_of
-from d2dfl.federation import embeddings, start, train_many
 from d2dfl.paper import (
     NONE,
     OURS,
@@ -26,7 +23,6 @@ from d2dfl.paper import (
     sweep_table,
     task,
 )
-from d2dfl.report.drawing.embedding import draw_embeddings
 from d2dfl.report.findings import Picture
 
 CONTENDERS = (NONE, PAPERS, OURS, SHUFFLE)
@@ -40,6 +36,9 @@ def points(scale: str) -> list[Point]:
 
 
 def measure(cells: Sequence[Cell]) -> list[Values]:
+    from d2dfl.experiment.compare import factory_of
+    from d2dfl.federation import embeddings, start, train_many
+
     items = [prepared(cell) for cell in cells]
     dataset, settings = items[0].setting.dataset, cells[0].config.federation
     factory = factory_of(cells[0].config, dataset)
@@ -63,6 +62,8 @@ def measure(cells: Sequence[Cell]) -> list[Values]:
 
 def separation(places: np.ndarray, labels: np.ndarray) -> float:
     """Leave-one-out accuracy of the 10 nearest neighbours among the hard labels."""
+    from sklearn.neighbors import KNeighborsClassifier
+
     chosen = np.isin(labels, HARD)
     places, labels = places[chosen], labels[chosen]
     near = KNeighborsClassifier(11).fit(places, labels).kneighbors(places, return_distance=False)[:, 1:]
@@ -80,6 +81,8 @@ def show(results: Results) -> Shown:
 
 def draw(results: Results, folder: Path) -> None:
     """The picture."""
+    from d2dfl.report.drawing.embedding import draw_embeddings
+
     (point,) = results.points
     cells = [(item, results.found.get((point.name, item.name, 0))) for item in CONTENDERS]
     shown = [(item, cell) for item, cell in cells if cell is not None]
