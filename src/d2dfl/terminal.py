@@ -35,6 +35,7 @@ WORDS = {
     "✕": "x",
     "\N{COMBINING CIRCUMFLEX ACCENT}": "^",
 }
+UNKNOWN = "–"  # where a table has no number
 LEVEL, UPRIGHT = "─━┄┅┈┉╌╍═╴╶╸╺╼╾", "│┃┆┇┊┋╎╏║╵╷╹╻╽╿"
 
 
@@ -53,6 +54,14 @@ def speakable(stream: TextIO | None) -> None:
 def plain(text: object) -> str:
     """A text in which characters that would act on a terminal, or hide, are written as escapes."""
     return "".join(item if _harmless(item) else item.encode("unicode_escape").decode() for item in str(text))
+
+
+def number(value: float | None, digits: int) -> str:
+    """A number for people: no -0.00, and a dash where there is none."""
+    if value is None:
+        return UNKNOWN
+    text = f"{value:,.{digits}f}"
+    return text.removeprefix("-") if not any(sign in text for sign in "123456789") else text
 
 
 def in_time(seconds: float) -> str:

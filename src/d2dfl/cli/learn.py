@@ -13,8 +13,9 @@ from d2dfl.cli.output import Watch, announce, console, say
 from d2dfl.config import Config
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UserError
+from d2dfl.experiment.logs import check_logs
 from d2dfl.needs import Shape
-from d2dfl.report.findings import counted, span
+from d2dfl.report.findings import counted
 from d2dfl.storage import read_text
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def compare_and_print(
 
     Without `out` the run gets the default folder, or one with a number where that is taken.
     """
+    check_logs(logs)  # before PyTorch is loaded and a folder made
     from d2dfl.experiment.compare import compare, plan_of
     from d2dfl.experiment.findings import write_all
     from d2dfl.experiment.store import folder_to_resume, new_run_folder, run_folder
@@ -66,9 +68,9 @@ def compare_and_print(
             try:
                 result = compare(config, methods, seeds, record, tell, logs)
             except KeyboardInterrupt:
-                if record.checkpoints.there:
-                    say(f"stopped; to go on: the same command with --resume --out {where}")
-                raise
+                if not record.checkpoints.there:
+                    raise KeyboardInterrupt("nothing was kept: no round of training was finished") from None
+                raise KeyboardInterrupt(f"finished rounds are kept; to go on: {to_resume(where)}") from None
             progress.update(task, description="draw", completed=1.0)
             write_all(result, where)
         record.finish()
@@ -77,27 +79,26 @@ def compare_and_print(
 
 
 def _print_comparison(config: Config, result: "Comparison") -> None:
-    from d2dfl.experiment.findings import COLUMNS, cells
+    from d2dfl.experiment.findings import table_of, used
 
     setting = result.prepared[0].setting
-    sizes = [len(held) for held in setting.holdings]
     seeds = len({seed for _, seed, _ in result.cells})
+    note = f"; {setting.dataset.note}" if setting.dataset.note else ""
     console.print(
-        f"{setting.dataset.name}: {counted(len(sizes), 'device')} with {span(sizes)} datapoints, {config.federation.scheme}, "
-        f"{counted(config.federation.rounds, 'round')}, {counted(seeds, 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}"
+        f"{used(result)}, {config.federation.scheme}, {counted(config.federation.rounds, 'round')}, "
+        f"{counted(seeds, 'seed')}{note}"
     )
     for name, value in setting.partitioning.measures.items():
         console.print(f"{name}: {value:.3f} (seed {setting.seed}, mean over devices)")
-    table = Table(*COLUMNS, box=box.SIMPLE_HEAD, pad_edge=False)
+    found = table_of(result)
+    table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for row in result.rows:
-        table.add_row(*cells(row))
+    for row in found.rows:
+        table.add_row(*row)
     console.print(table)
-    console.print(
-        f"score: {result.score_name} ± deviation over seeds; gap closed: share of the way from none to iid; "
-        f"rounds: until the score that no exchange ends with ({result.target:.3f})"
-    )
+    for line in found.note.split("; "):
+        console.print(line)
 
 
 def _show_finished(folder: Path) -> None:

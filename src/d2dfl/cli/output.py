@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -58,19 +60,29 @@ class Watch:
             announce(f"the rest of {self.what}", spent * (1.0 - share) / (share - start))
 
 
+def to_resume(folder: Path) -> str:
+    """The command that was typed, as it goes on in a folder."""
+    typed = [word for word in sys.argv[1:] if word != "--resume"]
+    named = any(word == "--out" or word.startswith("--out=") for word in typed)
+    return shlex.join(["d2dfl", *typed, "--resume", *([] if named else ["--out", str(folder)])])
+
+
 def print_side_by_side(results: list[Discovery], best: float | None) -> None:
     """Measures down, methods across: for one or two methods."""
     table = Table("", *(item.method for item in results), box=box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for (name, _), *values in zip(summary.MEASURES, *(summary.measures(item, best) for item in results), strict=True):
+    columns = [summary.measures(item, best) for item in results]
+    for (name, _), *values in zip(summary.shown(best), *columns, strict=True):
         table.add_row(name, *values)
     _print(results, table)
 
 
 def print_comparison(results: list[Discovery], best: float | None) -> None:
     """Methods down, measures across: for many methods."""
-    table = Table("method", *(short for _, short in summary.MEASURES), box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    table = Table(
+        "method", *(short for _, short in summary.shown(best)), box=box.SIMPLE_HEAD, pad_edge=False, padding=0
+    )
     for column in table.columns[1:]:
         column.justify = "right"
     for item in results:
@@ -81,8 +93,7 @@ def print_comparison(results: list[Discovery], best: float | None) -> None:
 def _print(results: list[Discovery], table: Table) -> None:
     console.print(summary.headline(results[0]))
     console.print(table)
-    for item in results:
-        sentence = summary.bound_sentence(item)
+    for sentence in (summary.dash_sentence(results), *map(summary.bound_sentence, results)):
         if sentence:
             console.print(sentence)
 

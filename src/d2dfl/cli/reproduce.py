@@ -14,11 +14,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from d2dfl.cli.output import console, say
+from d2dfl.cli.output import console, say, to_resume
 from d2dfl.errors import UserError
 from d2dfl.experiment.grid import Progress as Share
 from d2dfl.experiment.store import folder_to_resume, numbered
-from d2dfl.report.findings import FILE, Findings, Verdict
+from d2dfl.report.findings import FILE, Findings, Verdict, counted
 from d2dfl.storage import TakenError, write_whole
 from d2dfl.terminal import in_time
 
@@ -45,6 +45,8 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
             try:
                 done = reproduce(request, tell, partial(_write, folder=folder, figures=options.figures))
                 break
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(_kept(folder)) from None
             except TakenError:  # a default folder that holds these measurements: the next one may not
                 if out is not None or again:
                     raise
@@ -63,6 +65,14 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
         raise UserError("nothing could be measured: the reasons stand above")
     if done.failures:
         raise typer.Exit(1)
+
+
+def _kept(folder: Path) -> str:
+    """What a reproduction that was stopped leaves behind, and how it goes on."""
+    cells = len(list((folder / "cells").glob("*.json")))
+    if not cells:
+        return "nothing was kept: no cell was finished"
+    return f"{counted(cells, 'finished cell')} kept in {folder}; to go on: {to_resume(folder)}"
 
 
 def _folders(scale: str, again: bool) -> Iterator[Path]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.discovery.equations.diversity import distances_to
+from d2dfl.discovery.methods import NO_EXCHANGE
 from d2dfl.energy.ledger import PURPOSES, Ledger
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.setting import IID, Prepared, data_set, energy, paradigm_of, prepare, setting_of
@@ -78,6 +79,11 @@ class Comparison:
                 }
                 for (method, seed, curve), book in zip(self.cells, self.ledgers, strict=True)
             ],
+            "used": {  # where the settings leave that to the data
+                "dataset": self.prepared[0].setting.dataset.name,
+                "training_datapoints": len(self.prepared[0].setting.truth),
+                "datapoints_by_device": [len(held) for held in self.prepared[0].setting.holdings],
+            },
             "partitions": [
                 {"seed": item.setting.seed, **item.setting.partitioning.by_device}
                 for item in self.prepared
@@ -106,7 +112,7 @@ def factory_of(config: Config, dataset: Dataset) -> Factory:
 
 def with_yardsticks(methods: Sequence[str]) -> list[str]:
     """Methods, each once, and what they are held against: no exchange and the i.i.d. shuffle."""
-    return list(dict.fromkeys([*(name for name in methods if name != IID), "none", IID]))
+    return list(dict.fromkeys([*(name for name in methods if name != IID), NO_EXCHANGE, IID]))
 
 
 def plan_of(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> Plan:
@@ -204,7 +210,7 @@ def _measured(
     names: Sequence[str],
 ) -> Comparison:
     final = {name: [c.score for item, c in zip(prepared, curves, strict=True) if item.method == name] for name in names}
-    none, upwards = float(np.mean(final["none"])), curves[0].higher_is_better
+    none, upwards = float(np.mean(final[NO_EXCHANGE])), curves[0].higher_is_better
     parameters = int(states[0].params.shape[1])
     books = tuple(energy(item, curve, parameters) for item, curve in zip(prepared, curves, strict=True))
     rows = []
@@ -216,7 +222,7 @@ def _measured(
                 method=name,
                 score=float(np.mean(final[name])),
                 spread=float(np.std(final[name])),
-                gap_closed=share_of_gap(final[name], final["none"], final[IID], upwards),
+                gap_closed=share_of_gap(final[name], final[NO_EXCHANGE], final[IID], upwards),
                 rounds_to_target=float(np.mean([r for r in reached if r is not None])) if None not in reached else None,
                 moved=float(np.mean([item.exchanged.moved if item.exchanged else 0 for item, _ in mine])),
                 lost=float(np.mean([item.exchanged.dropped if item.exchanged else 0 for item, _ in mine])),

@@ -10,14 +10,16 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from d2dfl.discovery.methods import METHODS
+from d2dfl.discovery.methods import METHODS, NO_EXCHANGE
 from d2dfl.energy.ledger import PURPOSES
 from d2dfl.experiment.compare import Comparison, Row
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.experiment.setting import IID
+from d2dfl.experiment.store import CONFIG
 from d2dfl.report.findings import Bars, Chart, Findings, Line, Map, Picture, Table, counted, span
 from d2dfl.report.look import COLOURS, GREY
 from d2dfl.storage import write_whole
+from d2dfl.terminal import UNKNOWN, number
 
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 
@@ -27,31 +29,59 @@ def title_of(method: str) -> str:
     return "i.i.d. shuffle" if method == IID else METHODS[method].title
 
 
-def cells(row: Row) -> list[str]:
-    """One line of the table, in the order of COLUMNS."""
+def cells(row: Row, seeds: int) -> list[str]:
+    """One line of the table, in the order of COLUMNS. One seed has no deviation."""
+    spread = f" ± {number(row.spread, 3)}" if seeds > 1 else ""
     return [
         row.method,
-        f"{row.score:.3f} ± {row.spread:.3f}",
-        "–" if row.gap_closed is None else f"{row.gap_closed:.2f}",
-        "–" if row.rounds_to_target is None else f"{row.rounds_to_target:.1f}",
-        f"{row.moved:,.0f}",
-        f"{row.lost:,.0f}",
-        f"{row.joules:,.2f}",
-        f"{row.distance:.3f}",
+        number(row.score, 3) + spread,
+        number(row.gap_closed, 2),
+        number(row.rounds_to_target, 1),
+        number(row.moved, 0),
+        number(row.lost, 0),
+        number(row.joules, 2),
+        number(row.distance, 3),
     ]
+
+
+def table_of(comparison: Comparison) -> Table:
+    """All methods, and below what the columns say."""
+    seeds = len({seed for _, seed, _ in comparison.cells})
+    rows = tuple(tuple(cells(row, seeds)) for row in comparison.rows)
+    return Table("All methods", COLUMNS, rows, _note(comparison, seeds))
+
+
+def _note(comparison: Comparison, seeds: int) -> str:
+    """What the columns say, and every dash in them."""
+    better = "" if comparison.cells[0][2].higher_is_better else " (lower is better)"
+    parts = [
+        f"score: {comparison.score_name}{better}{' ± deviation over seeds' if seeds > 1 else ''}",
+        f"gap closed: share of the way from {NO_EXCHANGE} to {IID}",
+        f"rounds: until the score that no exchange ends with, {number(comparison.target, 3)}",
+        "moved, lost: datapoints of the exchange as it went, not as it was expected",
+        "TV to i.i.d.: total variation, lower is better",
+    ]
+    if any(row.gap_closed is None for row in comparison.rows):
+        parts.append(f"{UNKNOWN} in gap closed: {IID} is not clearly better than {NO_EXCHANGE}, so there is no gap")
+    if any(row.rounds_to_target is None for row in comparison.rows):
+        parts.append(f"{UNKNOWN} in rounds: with some seed that score is not reached")
+    return "; ".join(parts)
+
+
+def used(comparison: Comparison) -> str:
+    """What the devices held in the end, where the settings leave that to the data."""
+    setting = comparison.prepared[0].setting
+    sizes, rule = [len(held) for held in setting.holdings], setting.config.data.allocation
+    of = f"of the {len(setting.truth):,} datapoints of {setting.dataset.name} each ({rule})"
+    return f"{counted(len(sizes), 'device')} with {span(sizes)} {of}"
 
 
 def markdown(comparison: Comparison) -> str:
     """The table as Markdown."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 1) + "|"]
-    lines += ["| " + " | ".join(cells(row)) + " |" for row in comparison.rows]
-    return "\n".join([*lines, "", _note(comparison), ""])
-
-
-def _note(comparison: Comparison) -> str:
-    return (
-        f"score: {comparison.score_name}; rounds: until the score that no exchange ends with, {comparison.target:.3f}"
-    )
+    table = table_of(comparison)
+    lines = ["| " + " | ".join(table.columns) + " |", "|---" + "|---:" * (len(table.columns) - 1) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in table.rows]
+    return "\n".join([*lines, "", table.note, ""])
 
 
 def draw_curves(comparison: Comparison, path: Path) -> None:
@@ -63,9 +93,9 @@ def draw_curves(comparison: Comparison, path: Path) -> None:
         for row in comparison.rows:
             mine = [curve for method, _, curve in comparison.cells if method == row.method]
             rounds, scores = mine[0].rounds, np.array([curve.scores for curve in mine])
-            yardstick = row.method in (IID, "none")
+            yardstick = row.method in (IID, NO_EXCHANGE)
             colour = GREY if yardstick else next(colours)
-            dashes = ":" if row.method == "none" else "--" if yardstick else "-"
+            dashes = ":" if row.method == NO_EXCHANGE else "--" if yardstick else "-"
             axes.plot(
                 rounds, scores.mean(axis=0), label=title_of(row.method), linewidth=1.8, color=colour, linestyle=dashes
             )
@@ -101,7 +131,7 @@ def _draw_embeddings(comparison: Comparison, folder: Path) -> None:
     from d2dfl.report.drawing.embedding import draw_embeddings
 
     found, dataset = dict(comparison.embeddings), comparison.prepared[0].setting.dataset
-    chosen = dict.fromkeys(["none", comparison.rows[0].method, IID])
+    chosen = dict.fromkeys([NO_EXCHANGE, comparison.rows[0].method, IID])
     panels = [(title_of(name), found[name]) for name in chosen]
     labels = dataset.test_targets[: len(panels[0][1])]
     draw_embeddings(panels, labels, dataset.class_names, folder / "embeddings.png")
@@ -121,7 +151,7 @@ def findings(comparison: Comparison) -> Findings:
             f"{config.federation.interval} minibatches, {counted(seeds, 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}"
         ),
         config=config.to_toml(),
-        tables=(Table("All methods", COLUMNS, tuple(tuple(cells(row)) for row in rows), _note(comparison)),),
+        tables=(table_of(comparison),),
         charts=(
             Chart("Score against rounds", "round", comparison.score_name, tuple(map(partial(_line, comparison), rows))),
         ),
@@ -170,6 +200,8 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     from d2dfl.report.drawing.picture import draw_row
 
     write_whole(folder / "table.md", markdown(comparison).encode())
+    settings = comparison.prepared[0].setting.config.to_toml()
+    write_whole(folder / CONFIG, f"# used: {used(comparison)}\n{settings}".encode())
     findings(comparison).save(folder)
     write_curves(comparison, folder / "curves.csv")
     for suffix in ("png", "svg"):

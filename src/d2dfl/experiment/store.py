@@ -101,7 +101,7 @@ def run_folder(path: Path, plan: Plan, again: Again = "refuse") -> Iterator[RunF
         make_folder(path)
         with _opened(path, plan, again) as folder:
             yield folder
-    except Exception:
+    except (Exception, KeyboardInterrupt):
         for folder_made in made:
             with suppress(OSError):  # it was never made, or is not empty
                 folder_made.rmdir()
@@ -122,7 +122,7 @@ def _opened(path: Path, plan: Plan, again: Again) -> Iterator[RunFolder]:
             if plan.config and _text(path / CONFIG) != plan.config:  # it is for readers: run.json is what counts
                 write_whole(path / CONFIG, plan.config.encode())
             yield folder
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             if new:
                 folder._discard()
             raise

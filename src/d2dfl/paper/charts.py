@@ -10,6 +10,7 @@ from d2dfl.paper.cells import final
 from d2dfl.paper.experiment import CONTROL, SYSTEMS, Contender, Point
 from d2dfl.paper.results import DEFAULT_RADIO, Array, Results, Shown, interval, known
 from d2dfl.report.findings import Bars, Chart, Line, Table
+from d2dfl.terminal import UNKNOWN, number
 
 Quantities = dict[str, dict[str, Array]]
 
@@ -25,9 +26,12 @@ def line(contender: Contender, x: Array, values: Array) -> Line:
 
 
 def text(values: Array, digits: int = 3) -> str:
-    """Mean and deviation over seeds."""
+    """Mean and deviation over seeds, which one alone does not have."""
     found = known(values)
-    return f"{found.mean():.{digits}f} ± {found.std():.{digits}f}" if len(found) else "–"
+    if not len(found):
+        return UNKNOWN
+    spread = f" ± {number(float(found.std()), digits)}" if len(found) > 1 else ""
+    return number(float(found.mean()), digits) + spread
 
 
 def times(ratios: Array) -> str:

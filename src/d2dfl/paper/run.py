@@ -33,6 +33,7 @@ from d2dfl.report.findings import FILE, Findings, counted, span
 from d2dfl.storage import TakenError, make_folder
 
 WORK = "d2dfl.paper.cells:run_task"
+USUAL_RATE = 1e-4  # seconds for a datapoint that is handled, where nobody measured it
 ON_GPU = 2  # workers, where an experiment trains in a way of its own
 
 
@@ -170,7 +171,9 @@ def _measure(
     missing = {
         name: [cell for cell in own if _key(experiments[name], name, cell) not in found] for name, own in cells.items()
     }
-    tasks = _tasks(experiments, missing)
+    tasks = _tasks(
+        experiments, missing, {name: _rate(experiments[name], name, own, request) for name, own in cells.items()}
+    )
     on_gpu = torch.cuda.is_available() and request.engine == "local"
     training = [task for task in tasks if on_gpu and not task.payload["experiment"]]
     first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
@@ -210,7 +213,9 @@ def _there(config: Config) -> None:
         datasets.load(config.data.dataset, verify=config.data.verify, download=config.data.download)
 
 
-def _tasks(experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[Cell]]) -> list[Task]:
+def _tasks(
+    experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[Cell]], rates: Mapping[str, float]
+) -> list[Task]:
     """Cells as tasks; one that several experiments ask for is there once.
 
     On a GPU the cells of a point and a seed train together, elsewhere alone: all tasks of a sweep have the same shape, and
@@ -226,10 +231,12 @@ def _tasks(experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[C
                 known.add(key)
                 alike = (cell.config.federation,) if together else (cell.contender,)
                 groups.setdefault((name, cell.point, cell.seed, *alike), []).append((name, cell))
-    return [_task(experiments, members) for members in groups.values()]
+    return [_task(experiments, members, rates) for members in groups.values()]
 
 
-def _task(experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Cell]]) -> Task:
+def _task(
+    experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Cell]], rates: Mapping[str, float]
+) -> Task:
     name, first = members[0]
     payload = {
         "experiment": _measured_by(experiments[name], name),
@@ -239,7 +246,7 @@ def _task(experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Ce
     if len(members) > 1:
         # After a resume fewer may be missing: they must not take the place of the file that has the others.
         who = f"{len(members)} contenders {hashlib.sha256(''.join(_keys(payload)).encode()).hexdigest()[:8]}"
-    cost = sum(_cost(experiments[name], cell) for name, cell in members)
+    cost = sum(rates[name] * _effort(experiments[name], cell) for name, cell in members)
     return Task(f"{name}/{first.point}/{who}/seed {first.seed}", payload, cost)
 
 
@@ -263,8 +270,18 @@ def _key(experiment: Experiment, name: str, cell: Cell) -> str:
     return json.dumps([_measured_by(experiment, name), _plain(experiment, cell)], sort_keys=True)
 
 
-def _cost(experiment: Experiment, cell: Cell) -> float:
-    """Datapoints that it handles: the longest start first, and the estimate of the time left weighs by it."""
+def _rate(experiment: Experiment, name: str, cells: Sequence[Cell], request: Request) -> float:
+    """Seconds that an effort of 1 takes: by what the whole experiment took us at this scale, if we measured it."""
+    known = claims_of(name).cost.get(request.scale)
+    effort = sum(_effort(experiment, cell) for cell in cells)
+    if known is None or not effort:
+        return USUAL_RATE
+    seeds = len({cell.seed for cell in cells})
+    return known * seeds / experiment.number_of_seeds(request.scale) / effort
+
+
+def _effort(experiment: Experiment, cell: Cell) -> float:
+    """Datapoints that a cell handles: by it cells of one experiment differ."""
     settings, devices = cell.config.federation, cell.config.network.devices
     held = cell.config.data.samples or cell.config.network.samples_per_device
     if not experiment.trains:

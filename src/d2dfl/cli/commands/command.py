@@ -25,7 +25,7 @@ PLUGINS = Parameter("plugin", Parameter.KEYWORD_ONLY, default=None, annotation=P
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """The function as Typer wants it: a parameter whose type is a record stands for the options that are its fields."""
     given = list(inspect.signature(function).parameters.values())
-    records = {item.name: item.annotation for item in given if is_dataclass(item.annotation)}
+    records: dict[str, Any] = {item.name: item.annotation for item in given if is_dataclass(item.annotation)}
 
     @functools.wraps(function)
     def run(**values: Any) -> None:

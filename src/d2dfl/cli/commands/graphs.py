@@ -21,6 +21,13 @@ class Discover(Graphs):
 
 
 @dataclass(frozen=True)
+class CompareGraphs(Graphs):
+    """Several graphs, with one link a device unless said: that is what the paper draws, and what can be seen."""
+
+    edges: Annotated[int, typer.Option(help="Incoming links a device may have.")] = 1
+
+
+@dataclass(frozen=True)
 class Files:
     """What is written beside the table."""
 
@@ -54,7 +61,7 @@ def discover(
 
 
 def compare_graphs(
-    options: Graphs,
+    options: CompareGraphs,
     files: Files,
     methods: Annotated[
         str,
