@@ -9,7 +9,7 @@ from rich import box
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from d2dfl.cli.output import Watch, announce, console, say
+from d2dfl.cli.output import Watch, announce, console, say, to_resume
 from d2dfl.config import Config
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UserError
