@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -33,6 +34,7 @@ from d2dfl.report.findings import FILE, Findings, counted, span
 from d2dfl.storage import TakenError, make_folder
 
 WORK = "d2dfl.paper.cells:run_task"
+NO_RATES: Mapping[str, float] = MappingProxyType({})
 USUAL_RATE = 1e-4  # seconds for a datapoint that is handled, where nobody measured it
 ON_GPU = 2  # workers, where an experiment trains in a way of its own
 
@@ -214,7 +216,7 @@ def _there(config: Config) -> None:
 
 
 def _tasks(
-    experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[Cell]], rates: Mapping[str, float]
+    experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[Cell]], rates: Mapping[str, float] = NO_RATES
 ) -> list[Task]:
     """Cells as tasks; one that several experiments ask for is there once.
 
@@ -246,7 +248,7 @@ def _task(
     if len(members) > 1:
         # After a resume fewer may be missing: they must not take the place of the file that has the others.
         who = f"{len(members)} contenders {hashlib.sha256(''.join(_keys(payload)).encode()).hexdigest()[:8]}"
-    cost = sum(rates[name] * _effort(experiments[name], cell) for name, cell in members)
+    cost = sum(rates.get(name, USUAL_RATE) * _effort(experiments[name], cell) for name, cell in members)
     return Task(f"{name}/{first.point}/{who}/seed {first.seed}", payload, cost)
 
 
