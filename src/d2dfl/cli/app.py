@@ -28,18 +28,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 typer.core.HAS_RICH = False
 
 
-class UnexpectedEndError(Exception):
-    """The end of a file, or of the program, asked for by code that had no business to."""
+class EndedError(Exception):
+    """The end of a command before its time, as its cause says: a stop, or the end of a file or of the program."""
 
 
 class Commands(typer.core.TyperGroup):
-    """The commands. click would take the end of a file, wherever it is met, for a user's wish to stop."""
+    """The commands. click would take the end of a file for a user's wish to stop, and Typer ends at a stop in silence."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             result = super().invoke(ctx)
-        except (EOFError, SystemExit) as error:
-            raise UnexpectedEndError from error
+        except (EOFError, SystemExit, KeyboardInterrupt) as error:
+            raise EndedError from error
         _say_what_was_not_kept()
         return result
 
@@ -103,7 +103,7 @@ def main() -> None:
         # Without standalone mode, usage errors arrive here as exceptions and `--help` returns.
         code = app(prog_name=NAME, standalone_mode=False)
         sys.stdout.flush()
-    except SystemExit as end:  # of options that install completion: what commands raise is an UnexpectedEndError
+    except SystemExit as end:  # of options that install completion: what commands raise is an EndedError
         code = end.code
     except BaseException as error:
         if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
@@ -122,8 +122,8 @@ def _answer(error: BaseException) -> int:
         sys.stdout.write(f"{error.format_message()}\n")  # type: ignore[attr-defined]
         return BAD_INPUT
     if isinstance(error, click.Abort | KeyboardInterrupt):
-        return _stopped(error.__cause__ if isinstance(error, click.Abort) else error)
-    if isinstance(error, UnexpectedEndError) and error.__cause__ is not None:
+        return _stopped(error)
+    if isinstance(error, EndedError) and error.__cause__ is not None:
         return _answer(error.__cause__)
     if isinstance(error, UserError):
         return _fail(str(error))
@@ -145,7 +145,7 @@ def _answer(error: BaseException) -> int:
     return _fault(error)
 
 
-def _stopped(stop: BaseException | None) -> int:
+def _stopped(stop: BaseException) -> int:
     """Say what was kept, which the command wrote into the stop where there is anything."""
     kept = str(stop) if isinstance(stop, KeyboardInterrupt) else ""
     _write(f"stopped; {kept or 'nothing was kept'}")
