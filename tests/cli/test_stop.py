@@ -84,7 +84,7 @@ def test_too_many_devices_for_the_data_is_said_with_what_to_type(
 ) -> None:
     assert call(monkeypatch, "run", "--method", "none", "--devices", "500") == 2
     said = capsys.readouterr().err
-    assert "digits has 1,437 datapoints to train on, too few for labels:3 at each of 500 devices" in said
+    assert "digits has 1,438 datapoints to train on, too few for labels:3 at each of 500 devices" in said
     assert "give --devices" in said
     assert "or --set data.allocation=labels:" in said
     assert "0 datapoints" not in said

@@ -125,7 +125,7 @@ def test_the_table_says_what_it_shows(tmp_path: Path) -> None:
     assert "score: accuracy (lower is better);" in table_of(replace(result, cells=tuple(upside_down))).note
     held = [len(points) for points in result.prepared[0].setting.holdings]
     first = (tmp_path / "one" / "config.toml").read_text().splitlines()[0]
-    assert first == f"# used: 10 devices with {held[0]} of the 1,437 datapoints of digits each (labels:2)"
+    assert first == f"# used: 10 devices with {held[0]} of the 1,438 datapoints of digits each (labels:2)"
     assert held[0] != config.network.samples_per_device
     stored = json.loads((tmp_path / "one" / "results.json").read_text())
     assert stored["used"]["datapoints_by_device"] == held

@@ -103,14 +103,13 @@ def main() -> None:
         # Without standalone mode, usage errors arrive here as exceptions and `--help` returns.
         code = app(prog_name=NAME, standalone_mode=False)
         sys.stdout.flush()
-    except SystemExit as end:  # of options that install completion: what commands raise is an EndedError
-        code = end.code
     except BaseException as error:
         if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), 1
-            )  # whoever read has seen enough, as in `d2dfl methods | head -1`
+            # Whoever read has seen enough, as in `d2dfl methods | head -1`.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             code = 0
+        elif isinstance(error, SystemExit):  # of options that install completion: commands end with an EndedError
+            code = error.code
         else:
             code = _answer(error)
     sys.exit(code if isinstance(code, int) else 0)

@@ -119,7 +119,7 @@ def _opened(path: Path, plan: Plan, again: Again) -> Iterator[RunFolder]:
         try:
             if new:
                 folder.note()
-            if plan.config and _text(path / CONFIG) != plan.config:  # it is for readers: run.json is what counts
+            if not (_text(path / CONFIG) or "").endswith(plan.config):  # it is for readers: run.json is what counts
                 write_whole(path / CONFIG, plan.config.encode())
             yield folder
         except (Exception, KeyboardInterrupt):
