@@ -27,7 +27,7 @@ TINY = ["--devices", "3", "--seed", "1"]
 # What children need compiled: every kernel of the cheap methods, a training, its pictures.
 WARM = (
     ["discover", *TINY],
-    *(["discover", *TINY, "--no-reference", "--method", name] for name in ("qlearning", "bandit", "greedy")),
+    *(["discover", *TINY, "--method", name] for name in ("qlearning", "bandit", "greedy")),
     [
         "compare",
         *TINY[:2],
@@ -68,7 +68,7 @@ class Sentry:
 
 def warm_up() -> None:
     """Import and compile, here: children inherit it."""
-    from d2dfl.cli.app import app as cli
+    from d2dfl.cli import app as cli
 
     importlib.import_module("d2dfl.report.page.page")
     importlib.import_module("d2dfl.paper.run")
@@ -143,7 +143,7 @@ def _work(job: dict[str, Any]) -> int:
         module, _, name = job["call"].partition(":")
         getattr(importlib.import_module(module), name)(**job["arguments"])
         return 0
-    from d2dfl.cli.app import app as cli
+    from d2dfl.cli import app as cli
 
     sys.argv = ["d2dfl", *job["arguments"]]
     try:

@@ -19,10 +19,10 @@ from d2dfl.energy.ledger import PURPOSES, RADIOS
 from d2dfl.errors import UserError
 from d2dfl.experiment.grid import Progress, Task, run_grid
 from d2dfl.paper import CONTENDERS, SCALES, Cell, Experiment, Point, Results, Shown, interval, task
-from d2dfl.paper.catalogue import experiment_names, load_experiment, scripts_folder
+from d2dfl.paper.catalogue import claims_of, experiment_names, load_experiment, scripts_folder
 from d2dfl.paper.cells import cell_of, final
 from d2dfl.paper.gpu import run_on_gpu
-from d2dfl.paper.run import Request, _cells, _tasks, claims_of, reproduce, stored
+from d2dfl.paper.run import Request, _cells, _rate, _tasks, reproduce, stored
 from d2dfl.paper.verdicts import (
     Quantity,
     as_text,
@@ -48,6 +48,16 @@ def test_an_interval_stays_within_what_can_be() -> None:
     quantity = Quantity("rank correlation", "rises", bounds=[-1, 1])
     assert as_text(quantity, [-0.9, 0.9, 0.2]) == "0.067 [-1.000, 1.000]"
     assert as_text(Quantity("difference", "rises"), [-0.9, 0.9, 0.2]) == "0.067 [-2.187, 2.321]"
+
+
+def test_the_estimate_is_in_seconds_that_were_measured(tmp_path: Path) -> None:
+    for seeds in (None, 1, 4):
+        experiment = load_experiment("curve-supervised")
+        cells, request = experiment.cells("tiny", seeds), Request(["curve-supervised"], "tiny", tmp_path, seeds)
+        rate = _rate(experiment, "curve-supervised", cells, request)
+        tasks = _tasks({"curve-supervised": experiment}, {"curve-supervised": cells}, {"curve-supervised": rate})
+        expected = claims_of("curve-supervised").cost["tiny"] * (seeds or 2) / 2
+        assert sum(task.cost for task in tasks) == pytest.approx(expected)
 
 
 def test_the_estimate_weighs_cells_by_what_they_handle() -> None:
@@ -92,7 +102,7 @@ def test_every_cell_has_a_valid_configuration(scale: str) -> None:
     for name in experiment_names():
         experiment = load_experiment(name)
         cells = experiment.cells(scale)
-        assert len({(cell.point, cell.contender, cell.seed) for cell in cells}) == len(cells)
+        assert len({(cell.point, cell.contender, cell.seed) for cell in cells}) == len(cells) == experiment.count(scale)
         if scale == "tiny":
             assert {cell.config.data.dataset for cell in cells} <= {"digits", "radio", "diabetes"}
 
@@ -323,16 +333,16 @@ def test_resume_takes_what_is_there_and_a_new_run_nothing(tmp_path: Path) -> Non
         return done.findings[0].tables[0].rows[0][1]
 
     source.write_text("1")
-    assert run(resume=False) == "1.000 ± 0.000"
+    assert run(resume=False) == "1.000"
     (cell,) = (out / "cells").iterdir()
     cell.rename(cell.with_name("of_another_grouping.json"))  # as a GPU or another experiment would name it
     source.write_text("2")
-    assert run(resume=True) == "1.000 ± 0.000"
+    assert run(resume=True) == "1.000"
     with pytest.raises(TakenError, match="holds measurements of .*mine.py: go on with --resume"):
         run(resume=False)
     (out / "cells" / "mine.json").write_text("{")  # somebody's own
     (out / "cells" / "of_another_grouping.json").write_text("{")
-    assert run(resume=True) == "2.000 ± 0.000"
+    assert run(resume=True) == "2.000"
     assert (out / "cells" / "mine.json").read_text() == "{"
     assert (out / "cells" / "of_another_grouping.json").read_text() == "{"
 
