@@ -229,7 +229,7 @@ def test_an_unknown_quantity_is_refused() -> None:
 def test_cells_travel_as_plain_values_and_shared_ones_are_measured_once(tmp_path: Path) -> None:
     names = ["curve-semi", "energy"]  # the same cells, shown in two ways
     experiments = {name: load_experiment(name) for name in names}
-    cells, failures = _cells(experiments, Request(names, "tiny", tmp_path), lacking=False)
+    cells, failures = _cells(experiments, Request(names, "tiny", tmp_path), lacking=())
     assert not failures
     tasks = _tasks(experiments, cells)
     assert len(tasks) == len(cells["curve-semi"]) == len(cells["energy"])
@@ -270,7 +270,7 @@ def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
     """Many prepare, one trains: without a card the arithmetic is the CPU's, and the road can be tested."""
     names = ["curve-regression"]
     experiments = {name: load_experiment(name) for name in names}
-    cells, _ = _cells(experiments, Request(names, "tiny", tmp_path, seeds=1), lacking=False)
+    cells, _ = _cells(experiments, Request(names, "tiny", tmp_path, seeds=1), lacking=())
     tasks = _tasks(experiments, {"curve-regression": cells["curve-regression"][:4]})
     broken = Task("broken", {**tasks[0].payload, "cells": [{**tasks[0].payload["cells"][0], "method": "nothing"}]})
     seen: list[Progress] = []
@@ -291,7 +291,7 @@ def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
 
 def test_a_training_that_breaks_does_not_take_its_group_along(tmp_path: Path) -> None:
     experiments = {"curve-regression": load_experiment("curve-regression")}
-    cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", tmp_path, seeds=1), lacking=False)
+    cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", tmp_path, seeds=1), lacking=())
     first, second = _tasks(experiments, {"curve-regression": cells["curve-regression"][:2]})
     (good,), (bad,) = first.payload["cells"], second.payload["cells"]
     bad = {**bad, "config": {**bad["config"], "federation": {**bad["config"]["federation"], "learning_rate": 1e6}}}
@@ -364,7 +364,7 @@ def test_cells_that_train_together_do_not_take_the_place_of_others(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     experiments = {"curve-semi": load_experiment("curve-semi")}
-    cells, _ = _cells(experiments, Request(["curve-semi"], "tiny", tmp_path, seeds=1), lacking=False)
+    cells, _ = _cells(experiments, Request(["curve-semi"], "tiny", tmp_path, seeds=1), lacking=())
     (whole,) = _tasks(experiments, cells)
     (rest,) = _tasks(experiments, {"curve-semi": cells["curve-semi"][:3]})
     assert len(whole.payload["cells"]) == len(CONTENDERS)

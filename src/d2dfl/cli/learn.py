@@ -20,7 +20,7 @@ from d2dfl.storage import read_text
 
 if TYPE_CHECKING:
     from d2dfl.experiment.compare import Comparison
-    from d2dfl.experiment.store import Again
+    from d2dfl.experiment.store import Again, RunFolder
 
 
 def compare_and_print(
@@ -37,8 +37,7 @@ def compare_and_print(
     Without `out` the run gets the default folder, or one with a number where that is taken.
     """
     check_logs(logs)  # before PyTorch is loaded and a folder made
-    from d2dfl.experiment.compare import compare, plan_of
-    from d2dfl.experiment.findings import write_all
+    from d2dfl.experiment.compare import plan_of
     from d2dfl.experiment.store import folder_to_resume, new_run_folder, run_folder
     from d2dfl.federation.schemes import scheme_named
 
@@ -52,30 +51,41 @@ def compare_and_print(
             record.finish()  # it may have been cut while it removed its checkpoint
             _show_finished(where)
             return
-        shape = Shape.planned(config)
-        predicted = sum(discovery_seconds(name, config, shape) for name in methods)
-        announce(f"the discovery of {counted(len(methods), 'method')}", len(seeds) * predicted)
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-            task = progress.add_task("prepare", total=1.0)
-            watch = Watch("the training")
-
-            def tell(what: str, share: float) -> None:
-                progress.update(task, description=what, completed=share)
-                if what == "train":
-                    watch(share)
-
-            try:
-                result = compare(config, methods, seeds, record, tell, logs)
-            except KeyboardInterrupt:
-                if not record.checkpoints.there:
-                    raise KeyboardInterrupt("nothing was kept: no round of training was finished") from None
-                raise KeyboardInterrupt(f"finished rounds are kept; to go on: {to_resume(where)}") from None
-            progress.update(task, description="draw", completed=1.0)
-            write_all(result, where)
+        result = _compared(config, methods, seeds, record, logs)
         record.finish()
     _print_comparison(config, result)
     say(f"results: {where}; a page of them: d2dfl report {where}")
+
+
+def _compared(
+    config: Config, methods: Sequence[str], seeds: Sequence[int], record: "RunFolder", logs: Sequence[str]
+) -> "Comparison":
+    """Run a comparison with a progress bar and write its files; a stop says what was kept."""
+    from d2dfl.experiment.compare import compare
+    from d2dfl.experiment.findings import write_all
+
+    shape = Shape.planned(config)
+    predicted = sum(discovery_seconds(name, config, shape) for name in methods)
+    announce(f"the discovery of {counted(len(methods), 'method')}", len(seeds) * predicted)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("prepare", total=1.0)
+        watch = Watch("the training")
+
+        def tell(what: str, share: float) -> None:
+            progress.update(task, description=what, completed=share)
+            if what == "train":
+                watch(share)
+
+        try:
+            result = compare(config, methods, seeds, record, tell, logs)
+        except KeyboardInterrupt:
+            if not record.checkpoints.there:
+                raise KeyboardInterrupt("nothing was kept: no round of training was finished") from None
+            raise KeyboardInterrupt(f"finished rounds are kept; to go on: {to_resume(record.path)}") from None
+        progress.update(task, description="draw", completed=1.0)
+        write_all(result, record.path)
+    return result
 
 
 def _print_comparison(config: Config, result: "Comparison") -> None:

@@ -6,12 +6,11 @@
 """
 
 import hashlib
-import importlib.util
 import json
 import os
 import platform
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -21,12 +20,13 @@ import torch
 
 from d2dfl.config import Config
 from d2dfl.data import datasets
+from d2dfl.discovery.methods import METHODS, methods_lacking
 from d2dfl.errors import UserError
 from d2dfl.experiment.grid import Failure, Outcome, Progress, Task, read_cell, run_grid, silent
 from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.paper.catalogue import claims_of, load_experiment
-from d2dfl.paper.experiment import GCN, SCALES, Cell, Experiment
+from d2dfl.paper.experiment import SCALES, Cell, Experiment
 from d2dfl.paper.gpu import run_on_gpu
 from d2dfl.paper.results import Results
 from d2dfl.paper.verdicts import verdicts
@@ -95,7 +95,7 @@ def _reproduced(
     folder: RunFolder,
     on_progress: Callable[[Progress], None],
 ) -> Reproduced:
-    lacking = importlib.util.find_spec("torch_geometric") is None
+    lacking = methods_lacking()
     cells, failures = _cells(experiments, request, lacking)
     found = stored(request.out)
     if request.show and not found:
@@ -118,7 +118,7 @@ def _reproduced(
                 (request.out / experiments[name].name / FILE).unlink(missing_ok=True)
     if not request.show:
         _book(folder, seconds)
-    notices = ("the GCN baseline is left out: pip install 'd2dfl[gcn]'",) if lacking else ()
+    notices = tuple(f"{METHODS[name].title} is left out: pip install 'd2dfl[{name}]'" for name in lacking)
     return Reproduced(tuple(findings), tuple(failures), notices, seconds)
 
 
@@ -191,7 +191,7 @@ def _measure(
 
 
 def _cells(
-    experiments: Mapping[str, Experiment], request: Request, lacking: bool
+    experiments: Mapping[str, Experiment], request: Request, lacking: Collection[str]
 ) -> tuple[dict[str, list[Cell]], list[Failure]]:
     """The cells of every experiment whose data are there."""
     cells: dict[str, list[Cell]] = {}
@@ -205,7 +205,7 @@ def _cells(
         except UserError as error:
             failures.append(Failure(name, str(error)))
             continue
-        cells[name] = [cell for cell in own if not (lacking and cell.method == GCN.method)]
+        cells[name] = [cell for cell in own if cell.method not in lacking]
     return cells, failures
 
 

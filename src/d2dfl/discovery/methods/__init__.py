@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from d2dfl.discovery.methods import costs
@@ -25,6 +26,7 @@ class Method:
     learns: bool = True  # chooses by rewards; rules look at links alone
     by_default: bool = True  # among "all" where methods are trained side by side
     drawn: bool = False  # among those that are drawn side by side unless others are named
+    package: str = ""  # that it needs and that is not installed with the others
     reference: bool = False  # knows everything: what others are measured by
     costs: Costs | None = None  # what it takes in memory and time, where that is known
 
@@ -110,6 +112,7 @@ METHODS: dict[str, Method] = {
             "a graph network at a server (needs the extra gcn)",
             learns=False,
             by_default=False,
+            package="torch_geometric",
             costs=costs.GCN,
         ),
         Method(
@@ -159,6 +162,11 @@ def methods_listed(text: str) -> list[str]:
 def methods_named(text: str) -> list[str]:
     """Names from a list separated by commas, or "all": those that are compared by default."""
     return [method.name for method in METHODS.values() if method.by_default] if text == "all" else methods_listed(text)
+
+
+def methods_lacking() -> list[str]:
+    """Methods whose package is not installed."""
+    return [method.name for method in METHODS.values() if method.package and find_spec(method.package) is None]
 
 
 def reference_method() -> Method:
