@@ -1,9 +1,9 @@
-"""The constants of src/d2dfl/needs.py: what networks take in memory, and what discoveries take in time.
+"""The constants of src/d2dfl/needs.py and discovery/methods/costs.py: what networks take in memory, and what discoveries take in time.
 
 Memory: peak resident memory of a process that generates a network and discovers a graph in it, less that of one that did
 both for a tiny network, beside what is predicted. Time: processor time of discoveries over
 a grid of shapes and settings, once everything is compiled, and non-negative costs for each kind of work
-(needs.discovery_work) that come nearest to it in ratio.
+(discovery_work) that come nearest to it in ratio.
 
     python benchmarks/needs.py [memory] [time] [METHOD ...]
 """
@@ -18,7 +18,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from d2dfl import METHODS, Config, Network, discover, preset
-from d2dfl.needs import OVERHEAD, discovery_seconds, discovery_work, network_bytes
+from d2dfl.discovery.needs import OVERHEAD_S, discovery_seconds, discovery_work
+from d2dfl.needs import network_bytes
 
 MEMORY = [
     (devices, slots, parts) for devices in (10_000, 30_000, 100_000) for slots in (8, 64) for parts in (2, 10, 40)
@@ -114,7 +115,7 @@ def spent(method: str) -> tuple[list[tuple[float, ...]], list[float]]:
         began = time.process_time()
         discover(network, config, seed=1, method=method)
         took.append(time.process_time() - began)
-        rows.append(discovery_work(method, config, network.shape))
+        rows.append(discovery_work(METHODS[method], config, network.shape))
         ratio = discovery_seconds(method, config, network.shape) / took[-1]
         print(f"{method:12} {network.shape} {took[-1]:8.3f} s, predicted {ratio:5.2f} of it", flush=True)
     return rows, took
@@ -127,7 +128,7 @@ def seconds() -> None:
         long = np.array(took) > (0.02 if sum(value > 0.02 for value in took) > 4 else 0.0)
         work, times = np.array(rows)[long], np.array(took)[long]
         fit = nnls(work / times[:, None], np.ones(len(times)))[0]
-        ratios = (work @ fit + OVERHEAD) / times
+        ratios = (work @ fit + OVERHEAD_S) / times
         costs = ", ".join(f"{value:.2g}" for value in fit)
         print(f'    "{method}": ({costs}),  # {ratios.min():.2f} to {ratios.max():.2f}', flush=True)
 

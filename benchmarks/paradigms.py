@@ -15,8 +15,9 @@ from d2dfl.config import Config
 from d2dfl.config.presets import PARADIGMS, preset
 from d2dfl.data.datasets import status
 from d2dfl.discovery.discover import discover
+from d2dfl.discovery.methods import methods_named
 from d2dfl.errors import UserError
-from d2dfl.experiment.compare import compare, methods_named, plan_of
+from d2dfl.experiment.compare import compare, plan_of
 from d2dfl.experiment.findings import markdown, write_all
 from d2dfl.experiment.setting import data_set, setting_of
 from d2dfl.experiment.store import run_folder

@@ -3,7 +3,7 @@
 import numpy as np
 
 from d2dfl import METHODS, Network, discover, preset
-from d2dfl.discovery.discover import Method
+from d2dfl.discovery.methods import Method
 from d2dfl.discovery.task import LinkChoice, Task
 
 

@@ -20,7 +20,7 @@ def settings(*items: str) -> tuple[str, ...]:
     return tuple(part for item in items for part in ("--set", item))
 
 
-DISCOVER = ("discover", "--no-reference", *settings(*SMALL))
+DISCOVER = ("discover", *settings(*SMALL))
 GRAPHS = ("compare-graphs", "--methods", "closest,marginal", *settings(*SMALL))
 LEARN = ("compare", "--methods", "closest", "--seeds", "1", "--out", "out", *settings(*TRAINED))
 RUN = ("run", "--method", "closest", "--out", "out", *settings(*TRAINED))

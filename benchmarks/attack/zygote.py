@@ -27,7 +27,7 @@ TINY = ["--devices", "3", "--seed", "1"]
 # What children need compiled: every kernel of the cheap methods, a training, its pictures.
 WARM = (
     ["discover", *TINY],
-    *(["discover", *TINY, "--no-reference", "--method", name] for name in ("qlearning", "bandit", "greedy")),
+    *(["discover", *TINY, "--method", name] for name in ("qlearning", "bandit", "greedy")),
     [
         "compare",
         *TINY[:2],

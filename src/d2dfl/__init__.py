@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from d2dfl.config import Config
     from d2dfl.config.presets import preset
-    from d2dfl.discovery.discover import METHODS, Discovery, discover
+    from d2dfl.discovery.discover import Discovery, discover
+    from d2dfl.discovery.methods import METHODS
     from d2dfl.errors import MissingExtraError, UserError
     from d2dfl.network import Network
     from d2dfl.network.graph import Graph
@@ -39,7 +40,7 @@ _HOMES = {
     "MissingExtraError": "errors",
     "UserError": "errors",
     "Graph": "network.graph",
-    "METHODS": "discovery.discover",
+    "METHODS": "discovery.methods",
     "Discovery": "discovery.discover",
     "discover": "discovery.discover",
     "Network": "network",

@@ -1,4 +1,4 @@
-"""What a terminal can say: characters that its encoding lacks are written in others, and none of a file's acts on it."""
+"""What a terminal can say: characters that its encoding lacks are written in others, and none of a file's acts on it; times for people."""
 
 import codecs
 import unicodedata
@@ -35,6 +35,7 @@ WORDS = {
     "✕": "x",
     "\N{COMBINING CIRCUMFLEX ACCENT}": "^",
 }
+UNKNOWN = "–"  # where a table has no number
 LEVEL, UPRIGHT = "─━┄┅┈┉╌╍═╴╶╸╺╼╾", "│┃┆┇┊┋╎╏║╵╷╹╻╽╿"
 
 
@@ -53,6 +54,22 @@ def speakable(stream: TextIO | None) -> None:
 def plain(text: object) -> str:
     """A text in which characters that would act on a terminal, or hide, are written as escapes."""
     return "".join(item if _harmless(item) else item.encode("unicode_escape").decode() for item in str(text))
+
+
+def number(value: float | None, digits: int) -> str:
+    """A number for people: no -0.00, and a dash where there is none."""
+    if value is None:
+        return UNKNOWN
+    text = f"{value:,.{digits}f}"
+    return text.removeprefix("-") if not any(sign in text for sign in "123456789") else text
+
+
+def in_time(seconds: float) -> str:
+    """Seconds for people."""
+    for unit, name, limit in ((1, "s", 90), (60, "min", 90), (3600, "h", 48), (86400, "days", 1000)):
+        if seconds < limit * unit:
+            return f"{seconds / unit:.{int(name in ('h', 'days') and seconds < 10 * unit)}f} {name}"
+    return "years"
 
 
 def _harmless(character: str) -> bool:

@@ -26,7 +26,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
 def test_json_on_standard_output_is_nothing_but_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call(monkeypatch, "discover", *SMALL, "--seed", "3", "--json", "-") == 0
+    assert call(monkeypatch, "discover", *SMALL, "--reference", "--seed", "3", "--json", "-") == 0
     result = json.loads(capsys.readouterr().out)
     assert result["seed"] == 3
     assert result["config"]["network"]["devices"] == 6
@@ -37,7 +37,7 @@ def test_json_on_standard_output_is_nothing_but_json(
 def test_all_outputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     files = {"--json": "g.json", "--picture": "g.svg", "--graphml": "g.graphml"}
     arguments = [part for option, name in files.items() for part in (option, str(tmp_path / name))]
-    assert call(monkeypatch, "discover", *SMALL, "--no-reference", *arguments, "--out", str(tmp_path / "all")) == 0
+    assert call(monkeypatch, "discover", *SMALL, *arguments, "--out", str(tmp_path / "all")) == 0
     for name in files.values():
         assert (tmp_path / name).stat().st_size > 100
     assert {path.name for path in (tmp_path / "all").iterdir()} == {
@@ -59,7 +59,7 @@ def test_a_saved_network_gives_the_same_graph(
     edges = []
     for source in (["--devices", "6"], ["--network", file]):
         capsys.readouterr()
-        assert call(monkeypatch, "discover", *source, "--seed", "2", "--no-reference", "--json", "-") == 0
+        assert call(monkeypatch, "discover", *source, "--seed", "2", "--json", "-") == 0
         edges.append(json.loads(capsys.readouterr().out)["edges"])
     assert edges[0] == edges[1]
 
@@ -101,7 +101,6 @@ def test_preset_chooses_the_method_and_the_later_setting_wins(
         "network.devices=8",
         "--devices",
         "6",
-        "--no-reference",
         "--json",
         "-",
     ]
@@ -112,7 +111,7 @@ def test_preset_chooses_the_method_and_the_later_setting_wins(
 
 
 def test_no_edges_are_explained(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(monkeypatch, "discover", *SMALL, "--trust", "none", "--no-reference") == 0
+    assert call(monkeypatch, "discover", *SMALL, "--trust", "none") == 0
     assert "6 devices have no link: is trusted with nothing" in capsys.readouterr().err
 
 
@@ -162,7 +161,7 @@ def test_a_failed_write_leaves_the_old_file(monkeypatch: pytest.MonkeyPatch, tmp
     before = file.read_bytes()
     assert call(monkeypatch, "discover", "--network", str(file)) == 2
     assert file.read_bytes() == before
-    assert call(monkeypatch, "discover", *SMALL, "--no-reference", "--json", str(tmp_path / "none" / "x.json")) == 2
+    assert call(monkeypatch, "discover", *SMALL, "--json", str(tmp_path / "none" / "x.json")) == 2
     assert not (tmp_path / "none").exists()
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from test_cli import SMALL, call
 
-from d2dfl.discovery import discover as methods
+from d2dfl.discovery import methods
 
-DISCOVER = ["discover", *SMALL, "--no-reference"]
+DISCOVER = ["discover", *SMALL]
 COMPARE = [
     "compare",
     *("--methods", "closest", "--seeds", "1", "--devices", "4", "--rounds", "1"),
@@ -224,7 +224,7 @@ def test_a_stop_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
     monkeypatch.setattr("d2dfl.cli.graphs.discover", stop)
     assert call(monkeypatch, *DISCOVER) == 130
-    assert capsys.readouterr().err.strip() == ""
+    assert capsys.readouterr().err.strip() == "d2dfl: stopped; nothing was kept"
 
 
 def test_an_output_does_not_take_the_place_of_an_input(
@@ -239,7 +239,7 @@ def test_an_output_does_not_take_the_place_of_an_input(
         ["--network", "mine.json", "--json", "other.json"],
         ["--config", "c.toml", "--json", "c.toml"],
     ):
-        assert call(monkeypatch, "discover", "--no-reference", *arguments) == 2
+        assert call(monkeypatch, "discover", *arguments) == 2
         assert "take the place of the input" in capsys.readouterr().err
     assert call(monkeypatch, *DISCOVER, "--out", "") == 2
     assert call(monkeypatch, "run", "--from", "x", "--rounds", "1") == 2

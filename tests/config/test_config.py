@@ -2,11 +2,15 @@
 
 import dataclasses
 import math
+import tomllib
 import typing
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from d2dfl import Config, UserError, preset
+from d2dfl.config.config import _toml
 from d2dfl.config.section import allowed
 
 
@@ -103,3 +107,19 @@ def test_bad_toml(text: str) -> None:
 def test_unknown_preset() -> None:
     with pytest.raises(UserError, match="best, paper"):
         preset("worst")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_every_text_is_written_so_that_it_is_read_back(text: str) -> None:
+    assert tomllib.loads(f"text = {_toml(text)}") == {"text": text}
+
+
+@pytest.mark.parametrize("text", ["two\nlines", "a\r\tb", 'quo"te', "back\\slash", "\x7f\x00\x1b", "é × 漢 🙂"])
+def test_odd_texts_in_toml(text: str) -> None:
+    assert tomllib.loads(f"text = {_toml(text)}") == {"text": text}
+
+
+@given(st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf", "Zs", "Zl", "Zp", "Co", "Cn"]), max_size=30))
+def test_a_configuration_with_any_name_survives_toml(text: str) -> None:
+    config = Config().with_(**{"data.dataset": text, "network.trust": text})
+    assert Config().with_toml(config.to_toml()) == config

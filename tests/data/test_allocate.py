@@ -1,6 +1,7 @@
 """Who holds what: exact sizes, exact shares, no datapoint twice, and an error where it cannot be."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from d2dfl.data import labels
-from d2dfl.data.allocate import RULES, Allocation, allocate, largest
+from d2dfl.data.allocate import RULES, Allocation, allocate, largest, what_would_fit
 from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.errors import UserError
 
@@ -227,3 +228,19 @@ def test_shards_are_pieces_of_the_sorted_data() -> None:
 
 def test_every_rule_is_here() -> None:
     assert set(RULES) == {"labels", "dirichlet", "shards", "iid"}
+
+
+@pytest.mark.parametrize(
+    ("counts", "devices", "rule"),
+    [([47, 57, 38], 25, "labels:3"), ([144] * 10, 500, "labels:3"), ([144] * 10, 900, "shards:2"), ([3], 5, "iid")],
+)
+def test_advice_where_nothing_fits_can_be_followed(counts: list[int], devices: int, rule: str) -> None:
+    targets = targets_of(counts)
+    assert largest(targets, devices, rule) == 0
+    advice = what_would_fit(targets, devices, rule)
+    few = int(re.search(r"--devices (\d+)", advice)[1])
+    assert largest(targets, few, rule) > 0
+    assert largest(targets, few + 1, rule) == 0
+    other = re.search(r"--set data.allocation=(\S+)", advice)
+    assert other is None or largest(targets, devices, other[1]) > 0
+    assert (other is None) == (rule == "iid")

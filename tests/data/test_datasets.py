@@ -83,6 +83,7 @@ def test_a_dataset_that_is_not_here_says_what_to_put_where(own: Path, name: str)
     assert str(datasets.path(name)) in sentence
     assert CATALOGUE[name].home in sentence
     assert any(file.name in sentence for form in CATALOGUE[name].forms for file in form.files)
+    assert (f"`d2dfl data fetch {name}`" in sentence) == any(form.downloads for form in CATALOGUE[name].forms)
 
 
 def test_status_names_the_missing_files(own: Path) -> None:

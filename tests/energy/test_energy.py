@@ -11,9 +11,9 @@ from hypothesis.extra.numpy import arrays
 
 from d2dfl import Config, Network, UserError, preset
 from d2dfl.config import EnergyConfig
+from d2dfl.discovery.methods import IID
 from d2dfl.energy.ledger import BEFORE, PURPOSES, RADIOS, TRAINING, Ledger, Meter
 from d2dfl.energy.radios import radio_of
-from d2dfl.experiment.cell import IID
 from d2dfl.experiment.pipeline import Prepared, federated, prepare
 from d2dfl.experiment.setting import data_set, setting_of
 from d2dfl.experiment.values import energy

@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import torch
 
 from d2dfl import Config, UserError, preset
 from d2dfl.data.datasets import load
-from d2dfl.experiment.cell import IID
+from d2dfl.discovery.methods import IID, methods_named
 from d2dfl.experiment.checkpoints import Checkpoints
-from d2dfl.experiment.compare import Comparison, compare, methods_named, plan_of
-from d2dfl.experiment.findings import markdown, write_all
+from d2dfl.experiment.compare import Comparison, compare, plan_of
+from d2dfl.experiment.findings import cells, markdown, table_of, write_all
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import data_set, setting_of
 from d2dfl.experiment.store import Again, folder_to_resume, free_folder, new_run_folder, run_folder
@@ -109,6 +110,29 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     assert [line.name for line in found.charts[0].lines] == ["marginal", "closest", "none", "iid"]
     assert [layer.name for layer in found.maps[0].layers] == ["marginal", "closest", "none"]
     assert np.sum(found.bars[0].values) == pytest.approx(sum(row.joules for row in result.rows))
+
+
+def test_the_table_says_what_it_shows(tmp_path: Path) -> None:
+    config = small(**{"data.samples": 0, "network.devices": 10, "federation.rounds": 1, "federation.interval": 1})
+    result = compared(tmp_path / "one", config, ["closest"], [0])
+    table = table_of(result)
+    assert not any("±" in cell for row in table.rows for cell in row)
+    assert cells(replace(result.rows[0], gap_closed=-0.001, moved=-0.0), 1)[2:5:2] == ["0.00", "0"]
+    flat = [{**values, "scores": [0.5] * len(values["scores"]), "higher_is_better": False} for values in result.values]
+    flat[0]["scores"] = [0.6] * len(flat[0]["scores"])  # worse, where lower is better: it never gets to 0.5
+    unknown = table_of(replace(result, values=tuple(flat))).note
+    assert "– in gap closed: iid is not clearly better" in unknown
+    assert "– in rounds: " in unknown
+    assert "score: accuracy (lower is better)," in unknown
+    assert "score: accuracy," in table.note
+    assert "as it went, not as it was expected" in table.note
+    held = [len(points) for points in result.prepared[0].setting.holdings]
+    first = (tmp_path / "one" / "config.toml").read_text().splitlines()[0]
+    assert first == f"# used: 10 devices with {held[0]} of the 1,438 datapoints of digits each (labels:2)"
+    assert held[0] != config.network.samples_per_device
+    stored = json.loads((tmp_path / "one" / "results.json").read_text())
+    assert stored["used"]["datapoints_by_device"] == held
+    assert "± 0." in markdown(compared(tmp_path / "two", small(), ["closest"], [0, 1]))
 
 
 def test_scores_are_logged_while_training_and_no_round_twice(tmp_path: Path) -> None:

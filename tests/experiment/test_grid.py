@@ -18,7 +18,7 @@ from joblib.parallel import BACKENDS
 from threadpoolctl import threadpool_info
 
 from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.experiment.grid import Cells, Outcome, Progress, Task, file_name, read_cell, run_grid, time_left
+from d2dfl.experiment.grid import Cells, Outcome, Progress, Task, file_name, pace_of, read_cell, run_grid, time_left
 
 TESTS = Path(__file__).parent
 
@@ -216,8 +216,15 @@ def test_progress_is_told_from_the_start(tmp_path: Path) -> None:
     grid(seeds(3), tmp_path, on_progress=told.append)
     assert told[0] == Progress(done=0, total=3, failed=0, remaining_s=None, last_key=None)
     assert [progress.done for progress in told] == [0, 1, 2, 3]
-    assert all(progress.remaining_s is not None for progress in told[1:])
     assert told[-1].remaining_s == 0.0
+
+
+def test_the_first_task_of_each_worker_says_nothing_about_the_pace() -> None:
+    loads, quick = (1.0, 60.0), (1.0, 2.0)
+    assert pace_of([], 2) is None
+    assert pace_of([loads, loads], 2) is None
+    assert pace_of([loads, loads, quick, quick], 2) == 2.0
+    assert pace_of([loads, (2.0, 1.0), (6.0, 5.0)], 1) == 0.75
 
 
 def test_the_time_left_is_shared_but_no_shorter_than_the_longest_task() -> None:

@@ -206,7 +206,7 @@ def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_tensorboard_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'd2dfl\[tensorboard\]'"):
         open_logs(["csv", "tensorboard"], tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -21,9 +21,9 @@ from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.grid import Progress, Task, run_grid
 from d2dfl.experiment.measures import final
 from d2dfl.paper import CONTENDERS, SCALES, Point, Results, Shown, interval, task
-from d2dfl.paper.catalogue import experiment_names, load_experiment, scripts_folder
+from d2dfl.paper.catalogue import claims_of, experiment_names, load_experiment, scripts_folder
 from d2dfl.paper.gpu import run_on_gpu
-from d2dfl.paper.run import Request, _cells, _tasks, claims_of, reproduce, stored
+from d2dfl.paper.run import Request, _cells, _rate, _tasks, reproduce, stored
 from d2dfl.paper.verdicts import (
     Quantity,
     as_text,
@@ -49,6 +49,16 @@ def test_an_interval_stays_within_what_can_be() -> None:
     quantity = Quantity("rank correlation", "rises", bounds=[-1, 1])
     assert as_text(quantity, [-0.9, 0.9, 0.2]) == "0.067 [-1.000, 1.000]"
     assert as_text(Quantity("difference", "rises"), [-0.9, 0.9, 0.2]) == "0.067 [-2.187, 2.321]"
+
+
+def test_the_estimate_is_in_seconds_that_were_measured(tmp_path: Path) -> None:
+    for seeds in (None, 1, 4):
+        experiment = load_experiment("curve-supervised")
+        cells, request = experiment.cells("tiny", seeds), Request(["curve-supervised"], "tiny", tmp_path, seeds)
+        rate = _rate(experiment, "curve-supervised", cells, request)
+        tasks = _tasks({"curve-supervised": experiment}, {"curve-supervised": cells}, {"curve-supervised": rate})
+        expected = claims_of("curve-supervised").cost["tiny"] * (seeds or 2) / 2
+        assert sum(task.cost for task in tasks) == pytest.approx(expected)
 
 
 def test_the_estimate_weighs_cells_by_what_they_handle() -> None:
@@ -93,7 +103,7 @@ def test_every_cell_has_a_valid_configuration(scale: str) -> None:
     for name in experiment_names():
         experiment = load_experiment(name)
         cells = experiment.cells(scale)
-        assert len({(cell.point, cell.contender, cell.seed) for cell in cells}) == len(cells)
+        assert len({(cell.point, cell.contender, cell.seed) for cell in cells}) == len(cells) == experiment.count(scale)
         if scale == "tiny":
             assert {cell.config.data.dataset for cell in cells} <= {"digits", "radio", "diabetes"}
 
@@ -219,7 +229,7 @@ def test_an_unknown_quantity_is_refused() -> None:
 def test_cells_travel_as_plain_values_and_shared_ones_are_measured_once(tmp_path: Path) -> None:
     names = ["curve-semi", "energy"]  # the same cells, shown in two ways
     experiments = {name: load_experiment(name) for name in names}
-    cells, failures = _cells(experiments, Request(names, "tiny", tmp_path), lacking=False)
+    cells, failures = _cells(experiments, Request(names, "tiny", tmp_path), lacking=())
     assert not failures
     tasks = _tasks(experiments, cells)
     assert len(tasks) == len(cells["curve-semi"]) == len(cells["energy"])
@@ -260,7 +270,7 @@ def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
     """Many prepare, one trains: without a card the arithmetic is the CPU's, and the road can be tested."""
     names = ["curve-regression"]
     experiments = {name: load_experiment(name) for name in names}
-    cells, _ = _cells(experiments, Request(names, "tiny", tmp_path, seeds=1), lacking=False)
+    cells, _ = _cells(experiments, Request(names, "tiny", tmp_path, seeds=1), lacking=())
     tasks = _tasks(experiments, {"curve-regression": cells["curve-regression"][:4]})
     broken = Task("broken", {**tasks[0].payload, "cells": [{**tasks[0].payload["cells"][0], "method": "nothing"}]})
     seen: list[Progress] = []
@@ -281,7 +291,7 @@ def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
 
 def test_a_training_that_breaks_does_not_take_its_group_along(tmp_path: Path) -> None:
     experiments = {"curve-regression": load_experiment("curve-regression")}
-    cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", tmp_path, seeds=1), lacking=False)
+    cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", tmp_path, seeds=1), lacking=())
     first, second = _tasks(experiments, {"curve-regression": cells["curve-regression"][:2]})
     (good,), (bad,) = first.payload["cells"], second.payload["cells"]
     bad = {**bad, "config": {**bad["config"], "federation": {**bad["config"]["federation"], "learning_rate": 1e6}}}
@@ -323,16 +333,16 @@ def test_resume_takes_what_is_there_and_a_new_run_nothing(tmp_path: Path) -> Non
         return done.findings[0].tables[0].rows[0][1]
 
     source.write_text("1")
-    assert run(resume=False) == "1.000 ± 0.000"
+    assert run(resume=False) == "1.000"
     (cell,) = (out / "cells").iterdir()
     cell.rename(cell.with_name("of_another_grouping.json"))  # as a GPU or another experiment would name it
     source.write_text("2")
-    assert run(resume=True) == "1.000 ± 0.000"
+    assert run(resume=True) == "1.000"
     with pytest.raises(TakenError, match="holds measurements of .*mine.py: go on with --resume"):
         run(resume=False)
     (out / "cells" / "mine.json").write_text("{")  # somebody's own
     (out / "cells" / "of_another_grouping.json").write_text("{")
-    assert run(resume=True) == "2.000 ± 0.000"
+    assert run(resume=True) == "2.000"
     assert (out / "cells" / "mine.json").read_text() == "{"
     assert (out / "cells" / "of_another_grouping.json").read_text() == "{"
 
@@ -354,7 +364,7 @@ def test_cells_that_train_together_do_not_take_the_place_of_others(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     experiments = {"curve-semi": load_experiment("curve-semi")}
-    cells, _ = _cells(experiments, Request(["curve-semi"], "tiny", tmp_path, seeds=1), lacking=False)
+    cells, _ = _cells(experiments, Request(["curve-semi"], "tiny", tmp_path, seeds=1), lacking=())
     (whole,) = _tasks(experiments, cells)
     (rest,) = _tasks(experiments, {"curve-semi": cells["curve-semi"][:3]})
     assert len(whole.payload["cells"]) == len(CONTENDERS)

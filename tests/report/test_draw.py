@@ -19,8 +19,8 @@ from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of
 from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
-from d2dfl.report.drawing.picture import SUFFIXES, draw_graph, draw_row
-from d2dfl.report.drawing.scene import curves, layout, link_level, links_of, node_level, stage_of
+from d2dfl.report.drawing.picture import SUFFIXES, _figure, draw_graph, draw_row
+from d2dfl.report.drawing.scene import Scene, curves, layout, link_level, links_of, node_level, stage_of
 
 PICTURES = [suffix for suffix in SUFFIXES if suffix != ".html"]
 
@@ -242,3 +242,11 @@ def test_hulls_hold_their_members() -> None:
         for x, y in stage.xy[network.cluster == name]:
             side = along[:, 0] * (y - hull[:, 1]) - along[:, 1] * (x - hull[:, 0])
             assert (side / np.linalg.norm(along, axis=1) > stage.radius).all()
+
+
+def test_static_pictures_show_the_numbers_of_devices() -> None:
+    network, graph, evaluation = example()
+    stage = stage_of(network, 400.0)
+    figure = _figure([Scene("", network, evaluation, stage, links_of(network, graph, stage, 1.0))], "", 1.0)
+    shown = [text.get_text() for text in figure.axes[0].texts if text.get_fontsize() == 5.0]
+    assert shown == [str(device) for device in range(12)]

@@ -1,33 +1,15 @@
-"""Commands about graphs: discover, compare-graphs, network."""
+"""What the commands about graphs do: discover, compare-graphs, network."""
 
 import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from d2dfl.cli import summary
-from d2dfl.cli.learn import learning_config
-from d2dfl.cli.options import (
-    ConfigFile,
-    DatasetName,
-    Devices,
-    Edges,
-    Labels,
-    NetworkFile,
-    Out,
-    ParadigmName,
-    Partitions,
-    Preset,
-    Seed,
-    Settings,
-    TrustRule,
-    config_of,
-)
 from d2dfl.cli.output import (
     announce,
     as_dict,
@@ -43,58 +25,31 @@ from d2dfl.cli.output import (
     say,
 )
 from d2dfl.config import Config
-from d2dfl.discovery.discover import METHODS, Discovery, discover, method_named, methods_listed, warm_up
+from d2dfl.discovery.discover import Discovery, discover, warm_up
+from d2dfl.discovery.methods import METHODS, Method, method_named, methods_listed, reference_method
+from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.experiment.store import Plan, run_folder
-from d2dfl.needs import discovery_seconds
 from d2dfl.network import Network
 from d2dfl.network.files import check_network_name, load_network, save_network
 from d2dfl.storage import write_whole
 
-REFERENCE_LIMIT = 10_000  # candidate links up to which `discover` also looks for the best known objective
+if TYPE_CHECKING:
+    from d2dfl.cli.commands.graphs import Discover, Files
+    from d2dfl.cli.commands.options import Generated, Graphs
 
 
-def discover_command(
-    devices: Devices = None,
-    partitions: Partitions = None,
-    labels: Labels = None,
-    trust: TrustRule = None,
-    seed: Seed = 0,
-    network: NetworkFile = None,
-    dataset: DatasetName = None,
-    paradigm: ParadigmName = "supervised",
-    method: Annotated[
-        str | None,
-        typer.Option(help=f"One of {', '.join(METHODS)}.  [default: by preset]", show_default=False),
-    ] = None,
-    edges: Edges = None,
-    preset_name: Preset = "best",
-    settings: Settings = None,
-    config_file: ConfigFile = None,
-    reference: Annotated[
-        bool, typer.Option(help="Also search the best known objective, to give a share of it.")
-    ] = True,
-    json_file: Annotated[
-        str | None,
-        typer.Option("--json", help="Write the result as JSON; - for standard output.", show_default=False),
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw the graph: .png, .svg, .pdf or .html.", show_default=False)
-    ] = None,
-    graphml: Annotated[Path | None, typer.Option(help="Write the graph as GraphML.", show_default=False)] = None,
-    out: Out = None,
+def discover_and_print(
+    options: "Discover", files: "Files", method: str | None, reference: bool, graphml: Path | None
 ) -> None:
-    """Find the D2D graph of a network: who should receive datapoints from whom.
-
-    The network is generated, or read (--network), or laid around the data of a set (--dataset, --paradigm).
-    """
-    config = config_of(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network, paradigm)
+    """Find a graph, print what it is worth, write what was asked for."""
+    config, json_file, picture, out = options.config(), files.json_file, files.picture, options.out
     chosen = method_named(method or config.discovery.method)
     check_picture(picture)
-    check_outputs(json_file, picture, graphml, inputs=inputs_of(config, network, config_file))
-    plan = Plan("graph", config.to_toml(), {"method": chosen.name, "seed": seed})
+    check_outputs(json_file, picture, graphml, inputs=inputs_of(config, options.network, options.config_file))
+    plan = Plan("graph", config.to_toml(), {"method": chosen.name, "seed": options.seed})
     with run_folder(out, plan) if out else nullcontext():
-        result, best = _discovered(config, chosen.name, seed, network, dataset, reference)
+        result, best = _discovered(config, chosen, options, reference)
         if json_file == "-":
             sys.stdout.write(as_json(result, best) + "\n")
         elif json_file is not None:
@@ -107,55 +62,29 @@ def discover_command(
             save_all(result, best, out)
 
 
-def _discovered(
-    config: Config, method: str, seed: int, network: Path | None, dataset: str | None, reference: bool
-) -> tuple[Discovery, float | None]:
+def _discovered(config: Config, method: Method, options: "Discover", reference: bool) -> tuple[Discovery, float | None]:
     """Find and print the graph, and the best known objective where it was asked for."""
-    if dataset is None and config.partition.paradigm == "supervised":
-        net = _network(network, config, seed)
-    else:
-        net = _network_of_data(network, learning_config(config, dataset, None, None), seed)
-    result = _run(net, config, seed, method)
+    net = _network_for(config, options)
+    result = _run(net, config, options.seed, method)
     others = []
-    if reference and method not in ("optimum", "none") and net.candidates.size <= REFERENCE_LIMIT:
-        others.append(_run(net, config, seed, "optimum"))
-    best = summary.best_known([result, *others]) if others or method == "optimum" else None
+    if reference and not method.reference:
+        others.append(_run(net, config, options.seed, reference_method()))
+    best = summary.best_known([result, *others]) if others or method.reference else None
     print_side_by_side([result, *others], best)
     for sentence in summary.unlinked_sentences(net, result.graph):
         console.print(sentence)
     return result, best
 
 
-def compare_graphs_command(
-    devices: Devices = None,
-    partitions: Partitions = None,
-    labels: Labels = None,
-    trust: TrustRule = None,
-    seed: Seed = 0,
-    network: NetworkFile = None,
-    methods: Annotated[str, typer.Option(help="Methods, separated by commas, or all.")] = "all",
-    edges: Edges = None,
-    preset_name: Preset = "best",
-    settings: Settings = None,
-    config_file: ConfigFile = None,
-    json_file: Annotated[
-        str | None,
-        typer.Option("--json", help="Write the comparison as JSON; - for standard output.", show_default=False),
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(help="Draw all graphs in one row: .png, .svg, .pdf or .html.", show_default=False),
-    ] = None,
-    out: Out = None,
-) -> None:
-    """Put methods side by side on the same network."""
-    config = config_of(preset_name, config_file, settings, devices, partitions, labels, trust, edges, network)
-    names = list(METHODS) if methods == "all" else methods_listed(methods)
+def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) -> None:
+    """Find the graphs of several methods, print them side by side, write what was asked for."""
+    config, json_file, picture, out = options.config(), files.json_file, files.picture, options.out
+    chosen = list(METHODS.values()) if methods == "all" else [METHODS[name] for name in methods_listed(methods)]
     check_picture(picture)
-    check_outputs(json_file, picture, inputs=inputs_of(config, network, config_file))
-    plan = Plan("graphs", config.to_toml(), {"methods": names, "seed": seed})
+    check_outputs(json_file, picture, inputs=inputs_of(config, options.network, options.config_file))
+    plan = Plan("graphs", config.to_toml(), {"methods": [method.name for method in chosen], "seed": options.seed})
     with run_folder(out, plan) if out else nullcontext():
-        results, best = _compared(config, names, seed, network, skip=methods == "all")
+        results, best = _compared(config, chosen, options, skip=methods == "all")
         content = json.dumps([as_dict(item, best) for item in results], allow_nan=False)
         if json_file == "-":
             sys.stdout.write(content + "\n")
@@ -171,15 +100,13 @@ def compare_graphs_command(
             say(f"results: {out}")
 
 
-def _compared(
-    config: Config, names: list[str], seed: int, network: Path | None, skip: bool
-) -> tuple[list[Discovery], float]:
+def _compared(config: Config, methods: list[Method], options: "Graphs", skip: bool) -> tuple[list[Discovery], float]:
     """Find and print the graphs of all methods; `skip`: leave out those that lack their package."""
-    net = _network(network, config, seed)
+    net = _network(options.network, config, options.seed)
     results = []
-    for name in names:
+    for method in methods:
         try:
-            results.append(_run(net, config, seed, name))
+            results.append(_run(net, config, options.seed, method))
         except MissingExtraError as error:
             if not skip:
                 raise
@@ -189,22 +116,12 @@ def _compared(
     return results, best
 
 
-def network_command(
-    save: Annotated[Path, typer.Option(help="File to write: .npz or .json.", show_default=False)],
-    devices: Devices = None,
-    partitions: Partitions = None,
-    labels: Labels = None,
-    trust: TrustRule = None,
-    seed: Seed = 0,
-    preset_name: Preset = "best",
-    settings: Settings = None,
-    config_file: ConfigFile = None,
-) -> None:
-    """Generate a network and save it, as a start for one's own."""
-    config = config_of(preset_name, config_file, settings, devices, partitions, labels, trust, None, None)
+def save_generated(options: "Generated", save: Path) -> None:
+    """Generate a network and write it."""
+    config = options.config()
     check_network_name(save)
-    check_outputs(save, inputs=inputs_of(config, None, config_file))
-    net = Network.generate(config, seed)
+    check_outputs(save, inputs=inputs_of(config, options.config_file))
+    net = Network.generate(config, options.seed)
     save_network(net, save)
     say(f"{save}: {net.devices} devices, {net.partitions} partitions, {len(net.budget)} reliable clusters")
 
@@ -218,13 +135,15 @@ def _network(file: Path | None, config: Config, seed: int) -> Network:
     return Network.generate(config, seed) if file is None else load_network(file, config.channel)
 
 
-def _network_of_data(file: Path | None, config: Config, seed: int) -> Network:
-    """The network around a dataset's datapoints; imports PyTorch, which takes seconds."""
+def _network_for(config: Config, options: "Discover") -> Network:
+    """The network that is read or generated, or the one around a dataset's datapoints, which takes PyTorch seconds."""
+    if options.dataset is None and config.partition.paradigm == "supervised":
+        return _network(options.network, config, options.seed)
     from d2dfl.experiment.setting import data_set, setting_of
 
-    if file is not None:
+    if options.network is not None:
         raise UserError("--network reads a network and --dataset or --paradigm makes one: give only one of them")
-    return setting_of(config, seed, data_set(config, seed=0)).reported_network
+    return setting_of(config, options.seed, data_set(config, seed=0)).reported_network
 
 
 @contextmanager
@@ -236,9 +155,9 @@ def _bar(label: str) -> Iterator[Any]:
         yield lambda share: progress.update(task, completed=share)
 
 
-def _run(network: Network, config: Config, seed: int, name: str) -> Discovery:
-    announce(METHODS[name].title, discovery_seconds(name, config, network.shape))
-    with console.status(f"preparing {name} (compiles once per installation)"):
-        warm_up(name, config)
-    with _bar(METHODS[name].title) as report:
-        return discover(network, config, seed=seed, method=name, progress=report)
+def _run(network: Network, config: Config, seed: int, method: Method) -> Discovery:
+    announce(method.title, discovery_seconds(method.name, config, network.shape))
+    with console.status(f"preparing {method.name} (compiles once per installation)"):
+        warm_up(method.name, config)
+    with _bar(method.title) as report:
+        return discover(network, config, seed=seed, method=method.name, progress=report)

@@ -2,6 +2,8 @@
 
 import json
 import os
+import shlex
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,11 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from d2dfl.cli import summary
-from d2dfl.discovery.discover import METHODS, Discovery
+from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
+from d2dfl.discovery.methods import METHODS
 from d2dfl.errors import UserError
 from d2dfl.network.files import save_network
 from d2dfl.storage import check_output, write_whole
+from d2dfl.terminal import in_time
 
 # No markup: square brackets in a path or a name are what they are.
 console = Console(stderr=True, markup=False, highlight=False)
@@ -57,12 +61,11 @@ class Watch:
             announce(f"the rest of {self.what}", left)
 
 
-def in_time(seconds: float) -> str:
-    """Seconds for people."""
-    for unit, name, limit in ((1, "s", 90), (60, "min", 90), (3600, "h", 48), (86400, "days", 1000)):
-        if seconds < limit * unit:
-            return f"{seconds / unit:.{int(name in ('h', 'days') and seconds < 10 * unit)}f} {name}"
-    return "years"
+def to_resume(folder: Path) -> str:
+    """The command that was typed, as it goes on in a folder."""
+    typed = [word for word in sys.argv[1:] if word != "--resume"]
+    named = any(word == "--out" or word.startswith("--out=") for word in typed)
+    return shlex.join(["d2dfl", *typed, "--resume", *([] if named else ["--out", str(folder)])])
 
 
 def print_side_by_side(results: list[Discovery], best: float | None) -> None:
@@ -70,14 +73,17 @@ def print_side_by_side(results: list[Discovery], best: float | None) -> None:
     table = Table("", *(item.method for item in results), box=box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    for (name, _), *values in zip(summary.MEASURES, *(summary.measures(item, best) for item in results), strict=True):
+    columns = [summary.measures(item, best) for item in results]
+    for (name, _), *values in zip(summary.shown(best), *columns, strict=True):
         table.add_row(name, *values)
     _print(results, table)
 
 
 def print_comparison(results: list[Discovery], best: float | None) -> None:
     """Methods down, measures across: for many methods."""
-    table = Table("method", *(short for _, short in summary.MEASURES), box=box.SIMPLE_HEAD, pad_edge=False, padding=0)
+    table = Table(
+        "method", *(short for _, short in summary.shown(best)), box=box.SIMPLE_HEAD, pad_edge=False, padding=0
+    )
     for column in table.columns[1:]:
         column.justify = "right"
     for item in results:
@@ -88,8 +94,7 @@ def print_comparison(results: list[Discovery], best: float | None) -> None:
 def _print(results: list[Discovery], table: Table) -> None:
     console.print(summary.headline(results[0]))
     console.print(table)
-    for item in results:
-        sentence = summary.bound_sentence(item)
+    for sentence in (summary.dash_sentence(results), *map(summary.bound_sentence, results)):
         if sentence:
             console.print(sentence)
 

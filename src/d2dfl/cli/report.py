@@ -1,10 +1,8 @@
-"""The command that shows what was found: one web page, and figures for a paper."""
+"""What `d2dfl report` does: one web page, and figures for a paper."""
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from d2dfl.cli.output import say
 from d2dfl.errors import UserError
@@ -14,21 +12,8 @@ from d2dfl.storage import check_output, make_folder, read_bytes, write_whole
 if TYPE_CHECKING:
     from d2dfl.report.page.data import Entry
 
-PAGE = Path("report.html")
 
-
-def report_command(
-    runs: Annotated[
-        list[Path], typer.Argument(help="Folders that run, compare or reproduce made.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option("--out", help="File of the page.")] = PAGE,
-    figures: Annotated[
-        bool, typer.Option("--figures", help="Also draw every figure for a paper: PDF, SVG, PNG, one column wide.")
-    ] = False,
-    title: Annotated[
-        str, typer.Option(help="Title of the page.  [default: by what it shows]", show_default=False)
-    ] = "",
-) -> None:
+def write_page(runs: list[Path], out: Path, figures: bool, title: str) -> None:
     """Everything that was found, as one self-contained web page."""
     from d2dfl.report.page.data import load_entries
     from d2dfl.report.page.page import page  # draws with matplotlib and SciPy, which take a while to import

@@ -1,4 +1,4 @@
-"""`d2dfl reproduce`: the paper's figures and tables, with its numbers beside ours."""
+"""What `d2dfl reproduce` does: the paper's figures and tables, with its numbers beside ours."""
 
 import sys
 import time
@@ -6,78 +6,53 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich import box
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from d2dfl.cli.output import console, in_time, say
+from d2dfl.cli.output import console, say, to_resume
 from d2dfl.errors import UserError
 from d2dfl.experiment.grid import Progress as Share
-from d2dfl.experiment.store import MOST_SEEDS, folder_to_resume, numbered
-from d2dfl.report.findings import FILE, Findings, Verdict
+from d2dfl.experiment.store import folder_to_resume, numbered
+from d2dfl.report.findings import FILE, Findings, Verdict, counted
 from d2dfl.storage import TakenError, write_whole
+from d2dfl.terminal import in_time
 
 if TYPE_CHECKING:
+    from d2dfl.cli.commands.results import Reproduce as Options
     from d2dfl.paper.run import Reproduced
 
 OUT = Path("runs/reproduce")
 COLOURS = {"reproduced": "green", "direction only": "yellow", "not reproduced": "red"}
 
 
-def reproduce_command(
-    names: Annotated[
-        list[str],
-        typer.Argument(help="Experiments, or all; list shows them; a script of your own by its path.", metavar="NAME…"),
-    ],
-    scale: Annotated[str, typer.Option(help="tiny (minutes), small (a laptop's night), paper (a GPU).")] = "tiny",
-    seeds: Annotated[
-        int | None, typer.Option(help="Seeds.  [default: by experiment]", show_default=False, min=1, max=MOST_SEEDS)
-    ] = None,
-    engine: Annotated[str, typer.Option(help="local, or ray: an existing cluster.")] = "local",
-    workers: Annotated[
-        int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False, min=1, max=4096)
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Measure only what is missing in --out.")] = False,
-    show: Annotated[bool, typer.Option("--show", help="Measure nothing: show what --out holds.")] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="Folder.  [default: runs/reproduce-SCALE, with a number where that has them]",
-            show_default=False,
-        ),
-    ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False,
-    figures: Annotated[bool, typer.Option(help="Also draw every chart as PDF, SVG and PNG.")] = True,
-) -> None:
-    """Reproduce figures and tables of the paper, its numbers beside ours.
-
-    Every cell (method, point, seed) is kept in the folder as soon as it is there. Names: `d2dfl reproduce list`.
-    """
+def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
+    """Measure experiments with a bar, print what they found, write tables and figures."""
     from d2dfl.paper.catalogue import experiment_names
     from d2dfl.paper.run import Request, reproduce
 
-    if names == ["list"]:
-        _print_list()
-        return
     chosen = experiment_names() if names == ["all"] else list(dict.fromkeys(names))
+    scale, out, again = options.scale, options.out, options.resume or options.show
     with _bar() as tell:
-        for folder in [out] if out is not None else _folders(scale, resume or show):
-            request = Request(chosen, scale, folder, seeds, engine, workers, resume, show)
+        for folder in [out] if out is not None else _folders(scale, again):
+            request = Request(
+                chosen, scale, folder, options.seeds, options.engine, options.workers, options.resume, options.show
+            )
             try:
-                done = reproduce(request, tell, partial(_write, folder=folder, figures=figures))
+                done = reproduce(request, tell, partial(_write, folder=folder, figures=options.figures))
                 break
+            except KeyboardInterrupt:
+                raise KeyboardInterrupt(_kept(folder)) from None
             except TakenError:  # a default folder that holds these measurements: the next one may not
-                if out is not None or resume or show:
+                if out is not None or again:
                     raise
     for found in done.findings:
         _print_findings(found)
-    if json_output:
+    if options.json_output:
         sys.stdout.write(as_json(done.findings) + "\n")
     for notice in done.notices:
         console.print(notice)
@@ -90,6 +65,14 @@ def reproduce_command(
         raise UserError("nothing could be measured: the reasons stand above")
     if done.failures:
         raise typer.Exit(1)
+
+
+def _kept(folder: Path) -> str:
+    """What a reproduction that was stopped leaves behind, and how it goes on."""
+    cells = len(list((folder / "cells").glob("*.json")))
+    if not cells:
+        return "nothing was kept: no cell was finished"
+    return f"{counted(cells, 'finished cell')} kept in {folder}; to go on: {to_resume(folder)}"
 
 
 def _folders(scale: str, again: bool) -> Iterator[Path]:
@@ -125,32 +108,6 @@ def _draw(findings: tuple[Findings, ...], folder: Path) -> None:
 
     for found in findings:
         draw_figures(found, folder / found.name)
-
-
-def _print_list() -> None:
-    from d2dfl.paper.catalogue import experiment_names, load_experiment
-    from d2dfl.paper.experiment import SCALES
-    from d2dfl.paper.run import claims_of
-
-    table = Table("experiment", "of the paper", *SCALES, "the paper's claim", box=box.SIMPLE_HEAD, pad_edge=False)
-    names = experiment_names()
-    for name in names:
-        claims, experiment = claims_of(name), load_experiment(name)
-        costs = [_cost(len(experiment.cells(scale)), claims.cost.get(scale)) for scale in SCALES]
-        table.add_row(name, claims.figure, *costs, claims.claim, end_section=name == names[-1])
-    known = {scale: [claims_of(name).cost.get(scale) for name in names] for scale in SCALES}
-    sums = {scale: sum(cost for cost in costs if cost is not None) for scale, costs in known.items()}
-    signs = {scale: "over " if None in costs else "" for scale, costs in known.items()}
-    table.add_row("all", "", *(signs[scale] + in_time(sums[scale]) for scale in SCALES), "")
-    shown = Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=150)
-    shown.print(table)
-    shown.print(
-        "cells (methods × points × seeds), and the time of one core where we measured it (paper scale: mostly of an H200)"
-    )
-
-
-def _cost(cells: int, seconds: float | None) -> str:
-    return f"{cells}" if seconds is None else f"{cells}, {in_time(seconds)}"
 
 
 def _print_findings(found: Findings) -> None:

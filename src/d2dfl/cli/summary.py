@@ -9,20 +9,27 @@ from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
+from d2dfl.terminal import UNKNOWN, number
 
-# (long name, short name) of each measure; the short one heads a column
+SHARE = ("share of the best known objective", "share")
+# (long name, short name) of each measure; the short one heads a column. Nothing has moved yet: numbers are expectations.
 MEASURES = (
     ("objective", "objective"),
-    ("share of the best known objective", "share"),
+    SHARE,
     ("labels satisfied per device", "labels"),
-    ("distance to i.i.d. after the exchange", "dist"),
-    ("probability of success", "success"),
+    ("distance to i.i.d. after the exchange (lower is better)", "dist"),
+    ("expected share of datapoints that arrive", "arrive"),
     ("share of inter-cluster datapoints", "inter"),
-    ("datapoints moved", "moved"),
-    ("datapoints lost", "lost"),
+    ("datapoints moved, expected", "exp. moved"),
+    ("datapoints lost, expected", "exp. lost"),
     ("messages per device", "msgs"),
     ("seconds", "s"),
 )
+
+
+def shown(best: float | None) -> list[tuple[str, str]]:
+    """Names of the measures that can be given: a share only where the best known objective was searched."""
+    return [names for names in MEASURES if names != SHARE or best is not None]
 
 
 def best_known(discoveries: Sequence[Discovery]) -> float:
@@ -31,21 +38,27 @@ def best_known(discoveries: Sequence[Discovery]) -> float:
 
 
 def measures(item: Discovery, best: float | None) -> list[str]:
-    """The values of one discovery, in the order of MEASURES."""
+    """The values of one discovery, in the order of `shown`."""
     worth = item.evaluation
-    share = "–" if best is None else f"{share_of(worth.objective, best, worth.no_exchange):.3f}"
+    share = [] if best is None else [number(share_of(worth.objective, best, worth.no_exchange), 3)]
     return [
-        f"{worth.objective:.4f}",
-        share,
-        f"{worth.labels_satisfied.mean():.2f}",
-        f"{worth.distance_after[item.config.reward.metric]:.3f}",
-        "–" if worth.success_probability is None else f"{worth.success_probability:.3f}",
-        "–" if worth.inter_cluster_share is None else f"{worth.inter_cluster_share:.2f}",
-        f"{worth.datapoints_moved:,.0f}",
-        f"{worth.datapoints_lost:,.0f}",
-        f"{item.messages / item.network.devices:,.0f}",
-        f"{item.seconds:.2f}",
+        number(worth.objective, 4),
+        *share,
+        number(float(worth.labels_satisfied.mean()), 2),
+        number(worth.distance_after[item.config.reward.metric], 3),
+        number(worth.success_probability, 3),
+        number(worth.inter_cluster_share, 2),
+        number(worth.datapoints_moved, 0),
+        number(worth.datapoints_lost, 0),
+        number(item.messages / item.network.devices, 0),
+        number(item.seconds, 2),
     ]
+
+
+def dash_sentence(discoveries: Sequence[Discovery]) -> str | None:
+    """What a dash in the table says, where there is one."""
+    silent = any(item.evaluation.success_probability is None for item in discoveries)
+    return f"{UNKNOWN}: nothing is sent" if silent else None
 
 
 def headline(item: Discovery) -> str:

@@ -1,6 +1,7 @@
 """All settings of a run: frozen sections, changed by name, read from TOML and written as TOML."""
 
 import dataclasses
+import json
 import tomllib
 import typing
 from collections.abc import Iterable
@@ -29,6 +30,8 @@ from d2dfl.config.sections.learning import (
     RadioConfig,
 )
 from d2dfl.errors import UserError
+
+MOST_SEEDS = 10_000  # that one command takes
 
 
 @dataclass(frozen=True)
@@ -103,8 +106,8 @@ class Config:
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, str):  # JSON's escapes are TOML's, which also wants one for the character that deletes
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return repr(value)
 
 

@@ -78,14 +78,43 @@ def largest(targets: ArrayLike, devices: int, rule: str) -> int:
     most, count = len(np.asarray(targets)) // max(devices, 1), int(argument)
     if apply is not _by_labels:
         return most if apply is not _by_shards or most >= count else 0
-    # Below, a label would get less than one datapoint. From there on, more data is harder to fit.
-    low = next(size for size in range(count, 10**9) if whole_parts(size, label_shares(count)).min() > 0) - 1
+    # From the smallest size on, more data is harder to fit.
+    low = _smallest(count) - 1
     high, first = most + 1, low
     while high - low > 1:
         middle = (low + high) // 2
         fits = _possible(_request(targets, devices, middle, 0), count)
         low, high = (middle, high) if fits else (low, middle)
     return low if low > first else 0
+
+
+def _smallest(count: int) -> int:
+    """Datapoints below which a label of a device would get less than one."""
+    return next(size for size in range(count, 10**9) if whole_parts(size, label_shares(count)).min() > 0)
+
+
+def what_would_fit(targets: ArrayLike, devices: int, rule: str) -> str:
+    """Advice where not even one datapoint of every label fits: fewer devices, or fewer labels, as one types them."""
+    apply, argument = _parse(rule)
+    values, count = np.asarray(targets), int(argument)
+
+    def fits(devices: int, count: int) -> bool:
+        if apply is not _by_labels:
+            return devices * (count if apply is _by_shards else 1) <= len(values)
+        size = _smallest(count)
+        return devices * size <= len(values) and _possible(_request(values, devices, size, 0), count)
+
+    kinds = len(np.unique(values))
+    if apply is _by_labels and count > kinds:
+        return f"--set data.allocation=labels:{kinds} at most"
+    few, many = 0, devices  # fits, does not fit
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if fits(middle, count) else (few, middle)
+    fewer = next((less for less in range(count - 1, 0, -1) if fits(devices, less)), 0)
+    name = rule.partition(":")[0]
+    advice = [f"--devices {few} or fewer"] * (few > 0) + [f"--set data.allocation={name}:{fewer}"] * (fewer > 0)
+    return ", or ".join(advice) or "another dataset"
 
 
 def _possible(request: Request, count: int) -> bool:

@@ -86,7 +86,7 @@ def status(name: str) -> Status:
     folders = files.search_folders(name, entry.folders)
     here = tuple(files.partly(entry.forms, folders))
     missing = tuple(file.name for file in entry.forms[0].files if file.name not in {path.name for path in here})
-    return Status(name, False, files.cache_folder(name), here, missing, _advice(entry))
+    return Status(name, False, files.cache_folder(name), here, missing, _advice(entry, fetchable=True))
 
 
 def path(name: str) -> Path:
@@ -104,11 +104,11 @@ def fetch(name: str, progress: Copied | None = None) -> Status:
     if found is None or not _whole(*found):
         form = next((form for form in entry.forms if form.downloads), None)
         if form is None:
-            raise UserError(_advice(entry))
+            raise UserError(_advice(entry, fetchable=False))
         try:
             files.fetch(form, files.cache_folder(name), progress or silent)
         except UserError as error:
-            raise UserError(f"{error}; {_advice(entry)}") from None
+            raise UserError(f"{error}; {_advice(entry, fetchable=False)}") from None
     return status(name)
 
 
@@ -180,7 +180,7 @@ def _read(entry: Entry, verify: bool, download: bool, progress: Copied) -> Raw:
         fetch(entry.name, progress)
         found = _find(entry)
     if found is None or entry.read is None:
-        raise UserError(_advice(entry))
+        raise UserError(_advice(entry, fetchable=True))
     form, paths = found
     if verify:
         _verify(form, paths)
@@ -189,11 +189,13 @@ def _read(entry: Entry, verify: bool, download: bool, progress: Copied) -> Raw:
     return entry.read(paths)
 
 
-def _advice(entry: Entry) -> str:
+def _advice(entry: Entry, fetchable: bool) -> str:
+    """How to have a dataset; `fetchable`: nobody has tried to download it yet."""
     form = next((form for form in entry.forms if form.downloads), entry.forms[0])
     archive = f" (or {form.archive.name})" if form.archive else ""
+    fetch = f"fetch it with `d2dfl data fetch {entry.name}`, or " if fetchable and form.downloads else ""
     return (
-        f"{entry.name} is not on this machine: put {form.names()}{archive} from {entry.home} "
+        f"{entry.name} is not on this machine: {fetch}put {form.names()}{archive} from {entry.home} "
         f"into {files.cache_folder(entry.name)}, or set D2DFL_DATA to the folder that has it"
     )
 

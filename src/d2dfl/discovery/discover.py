@@ -1,7 +1,6 @@
-"""The registry of methods, and `discover`: network in, graph out."""
+"""`discover`: network in, graph out. The methods are in the registry, discovery/methods."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,75 +9,17 @@ import numpy as np
 from d2dfl.config import Config
 from d2dfl.discovery.equations.worth import clusters_after
 from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of, joined, outside_requests
-from d2dfl.discovery.methods import bandit, dynamic, greedy, marginal, optimum, qlearning, rules
+from d2dfl.discovery.methods import METHODS as METHODS  # also here: plug-ins look for it in this place
+from d2dfl.discovery.methods import Method as Method
+from d2dfl.discovery.methods import method_named
+from d2dfl.discovery.needs import check_discovery
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.errors import UserError
-from d2dfl.needs import check_discovery
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
 from d2dfl.progress import Share, silent
 
 NEGOTIATION = 3  # V, Q and U over each final link, whatever the method
-
-
-@dataclass(frozen=True)
-class Method:
-    """One way to find the graph."""
-
-    name: str
-    title: str
-    find: Callable[[Task], LinkChoice]
-    joint: bool  # can choose several links per device at once
-    summary: str
-    learns: bool = True  # chooses by rewards; rules look at links alone
-
-
-def _gcn(task: Task) -> LinkChoice:
-    from d2dfl.discovery.methods import gcn  # imports torch-geometric: seconds
-
-    return gcn.find(task)
-
-
-METHODS: dict[str, Method] = {
-    method.name: method
-    for method in (
-        Method(
-            "marginal",
-            "Marginal (ours)",
-            marginal.find,
-            True,
-            "log-linear learning on marginal contributions",
-        ),
-        Method(
-            "qlearning",
-            "Q-learning (paper)",
-            qlearning.find,
-            False,
-            "the paper's learner: softmax over mean rewards",
-        ),
-        Method("closest", "Closest", rules.closest, False, "the most reliable link", learns=False),
-        Method(
-            "most-trusted",
-            "Most trusted",
-            rules.most_trusted,
-            False,
-            "the transmitter that trusts with most partitions",
-            learns=False,
-        ),
-        Method("uniform", "Uniform", rules.uniform, False, "a random candidate", learns=False),
-        Method("none", "No exchange", rules.none, False, "no link at all", learns=False),
-        Method("gcn", "GCN", _gcn, False, "a graph network at a server (needs the extra gcn)", learns=False),
-        Method("bandit", "Bandit", bandit.find, False, "UCB1 or EXP3 per device on the paper's reward"),
-        Method("greedy", "Greedy (central)", greedy.find, True, "a server adds the best link until none gains"),
-        Method(
-            "optimum",
-            "Optimum (reference)",
-            optimum.find,
-            True,
-            "branch and bound, or multi-start search, with full knowledge",
-        ),
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -118,8 +59,8 @@ class Discovery:
             "cluster": self.network.cluster.tolist(),
             "cluster_use": worth.cluster_use.tolist(),
             "cluster_budget": self.network.budget.tolist(),
-            "datapoints_moved": worth.datapoints_moved,
-            "datapoints_lost": worth.datapoints_lost,
+            "expected_datapoints_moved": worth.datapoints_moved,
+            "expected_datapoints_lost": worth.datapoints_lost,
             "messages": self.messages,
             "message_bits": self.message_bits,
             "steps": self.steps,
@@ -127,18 +68,6 @@ class Discovery:
             "seed": self.seed,
             "config": self.config.to_dict(),
         }
-
-
-def method_named(name: str) -> Method:
-    """The method of this name, or a UserError that lists the names."""
-    if name not in METHODS:
-        raise UserError(f"there is no method {name!r}: the methods are {', '.join(METHODS)}")
-    return METHODS[name]
-
-
-def methods_listed(text: str) -> list[str]:
-    """Names from a list separated by commas, each once."""
-    return list(dict.fromkeys(method_named(name.strip()).name for name in text.split(",")))
 
 
 def discover(
@@ -157,8 +86,10 @@ def discover(
     config = config or Config()
     chosen = method_named(method or config.discovery.method)
     if config.channel.dynamic:
+        from d2dfl.discovery.methods import dynamic
+
         network = dynamic.at_exchange(network, config.channel, seed)
-    check_discovery(chosen.name, config, network.shape)
+    check_discovery(chosen, config, network.shape)
     began = time.perf_counter()
     split = chosen.learns and config.discovery.action == "partition"
     task = Task(by_partition(network) if split else network, config, seed, progress=progress)
@@ -216,14 +147,6 @@ def warm_up(method: str, config: Config) -> None:
     discover(Network.generate(tiny, 0), tiny, method=method)
 
 
-def _planned(task: Task, method: Method) -> Task:
-    """On a changing channel our learner may plan with expected losses instead of the current ones."""
-    config = task.config
-    if config.channel.dynamic and method.name == "marginal" and config.marginal.dynamic == "expected":
-        return replace(task, network=dynamic.expected(task.network, config.channel))
-    return task
-
-
 def _found(method: Method, task: Task) -> LinkChoice:
     """What a method finds; one of a user's own is checked before compiled code sees it."""
     found, network = method.find(task), task.network
@@ -236,7 +159,7 @@ def _found(method: Method, task: Task) -> LinkChoice:
 
 
 def _together(method: Method, task: Task) -> tuple[Graph, list[LinkChoice]]:
-    found = _found(method, _planned(replace(task, edges=task.config.discovery.edges), method))
+    found = _found(method, replace(task, edges=task.config.discovery.edges))
     return graph_of(task.network, found.slots, task.over_ask), [found]
 
 
@@ -251,7 +174,7 @@ def _in_sequence(method: Method, task: Task) -> tuple[Graph, list[LinkChoice]]:
         step = replace(task, network=network, stage=stage, population=population, progress=report)
         if graphs:
             step = replace(step, spent=outside_requests(task.network, joined(graphs)))
-        founds.append(_found(method, _planned(step, method)))
+        founds.append(_found(method, step))
         graphs.append(graph_of(network, founds[-1].slots, task.over_ask))
         network = _after_stage(network, graphs[-1])
     return joined(graphs), founds

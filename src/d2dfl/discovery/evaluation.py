@@ -28,7 +28,7 @@ class Evaluation:
     cluster_use: Array  # [cluster] datapoints requested from outside (d')
     distance_before: dict[str, float]  # metric -> mean distance to the population
     distance_after: dict[str, float]
-    datapoints_moved: float
+    datapoints_moved: float  # expected, as all here: the exchange itself draws losses
     datapoints_lost: float
     success_probability: float | None  # share of sent datapoints that arrive; None when nothing is sent
     inter_cluster_share: float | None  # share of sent datapoints that cross cluster borders

@@ -12,7 +12,6 @@ from d2dfl.config import Config
 from d2dfl.config.presets import preset
 
 Values = dict[str, Any]  # what was measured of a cell, as JSON takes it
-IID = "iid"  # not a method: the same data shuffled over the devices, the yardstick of every method
 
 
 @dataclass(frozen=True, eq=False)

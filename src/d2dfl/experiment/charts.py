@@ -6,6 +6,7 @@ from d2dfl.experiment.cell import Contender, Point
 from d2dfl.experiment.measures import Array, geometric_mean, interval, known
 from d2dfl.experiment.results import Results
 from d2dfl.report.findings import Bars, Chart, Line
+from d2dfl.terminal import UNKNOWN, number
 
 
 def line(contender: Contender, x: Array, values: Array) -> Line:
@@ -19,9 +20,12 @@ def line(contender: Contender, x: Array, values: Array) -> Line:
 
 
 def text(values: Array, digits: int = 3) -> str:
-    """Mean and deviation over seeds."""
+    """Mean and deviation over seeds, which one alone does not have."""
     found = known(values)
-    return f"{found.mean():.{digits}f} ± {found.std():.{digits}f}" if len(found) else "–"
+    if not len(found):
+        return UNKNOWN
+    spread = f" ± {number(float(found.std()), digits)}" if len(found) > 1 else ""
+    return number(float(found.mean()), digits) + spread
 
 
 def times(ratios: Array) -> str:

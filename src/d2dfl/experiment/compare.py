@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
-from d2dfl.discovery.discover import METHODS, methods_listed
+from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.energy.ledger import PURPOSES, Ledger
-from d2dfl.experiment.cell import IID, Cell, Contender, Point, Values
+from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.grid import Cells
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.pipeline import Prepared, Trained, factory_of, prepare, train
@@ -77,6 +77,11 @@ class Comparison:
                 {"method": cell.method, "seed": cell.seed, "joules": book.spent_j().tolist()}
                 for cell, book in zip(self.cells, self.ledgers, strict=True)
             ],
+            "used": {  # where the settings leave that to the data
+                "dataset": self.dataset.name,
+                "training_datapoints": len(self.prepared[0].setting.truth),
+                "datapoints_by_device": [len(held) for held in self.prepared[0].setting.holdings],
+            },
             "partitions": [
                 {"seed": item.setting.seed, **item.setting.partitioning.by_device}
                 for item in self.prepared
@@ -90,16 +95,9 @@ def title_of(method: str) -> str:
     return "i.i.d. shuffle" if method == IID else METHODS[method].title
 
 
-def methods_named(text: str) -> list[str]:
-    """Method names from "all" or a comma-separated list; the optimum and the GCN only when asked for by name."""
-    if text == "all":
-        return [name for name in METHODS if name not in ("optimum", "gcn", "bandit", "greedy")]
-    return methods_listed(text)
-
-
 def with_yardsticks(methods: Sequence[str]) -> list[str]:
     """Methods, each once, and what they are held against: no exchange and the i.i.d. shuffle."""
-    return list(dict.fromkeys([*(name for name in methods if name != IID), "none", IID]))
+    return list(dict.fromkeys([*(name for name in methods if name != IID), NO_EXCHANGE, IID]))
 
 
 def plan_of(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> Plan:

@@ -8,44 +8,73 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from d2dfl.experiment.cell import IID
+from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.experiment.charts import curve_chart, energy_bars
 from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.experiment.results import Row
+from d2dfl.experiment.store import CONFIG
 from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, counted, span
 from d2dfl.report.look import COLOURS, GREY
 from d2dfl.storage import write_whole
+from d2dfl.terminal import UNKNOWN, number
 
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 
 
-def cells(row: Row) -> list[str]:
-    """One line of the table, in the order of COLUMNS."""
+def cells(row: Row, seeds: int) -> list[str]:
+    """One line of the table, in the order of COLUMNS. One seed has no deviation."""
+    spread = f" ± {number(row.spread, 3)}" if seeds > 1 else ""
     return [
         row.name,
-        f"{row.score:.3f} ± {row.spread:.3f}",
-        "–" if row.gap_closed is None else f"{row.gap_closed:.2f}",
-        "–" if row.rounds_to is None else f"{row.rounds_to:.1f}",
-        f"{row.moved:,.0f}",
-        f"{row.lost:,.0f}",
-        f"{row.joules:,.2f}",
-        f"{row.distance:.3f}",
+        number(row.score, 3) + spread,
+        number(row.gap_closed, 2),
+        number(row.rounds_to, 1),
+        number(row.moved, 0),
+        number(row.lost, 0),
+        number(row.joules, 2),
+        number(row.distance, 3),
     ]
+
+
+def table_of(comparison: Comparison) -> Table:
+    """All methods, and below what the columns say."""
+    rows = tuple(tuple(cells(row, len(comparison.results.seeds))) for row in comparison.rows)
+    return Table("All methods", COLUMNS, rows, _note(comparison))
+
+
+def _note(comparison: Comparison) -> str:
+    """What the columns say, and every dash in them."""
+    better = "" if comparison.results.sign(comparison.point) > 0 else " (lower is better)"
+    spread = " ± deviation over seeds" if len(comparison.results.seeds) > 1 else ""
+    parts = [
+        f"score: {comparison.score_name}{better}, mean of the last fifth of the curve{spread}",
+        f"gap closed: share of the way from {NO_EXCHANGE} to {IID}",
+        "rounds: until the score that no exchange ends with on the same seed",
+        "moved, lost: datapoints of the exchange as it went, not as it was expected",
+        "TV to i.i.d.: total variation, lower is better",
+    ]
+    if any(row.gap_closed is None for row in comparison.rows):
+        parts.append(f"{UNKNOWN} in gap closed: {IID} is not clearly better than {NO_EXCHANGE}, so there is no gap")
+    if any(row.rounds_to is None for row in comparison.rows):
+        parts.append(f"{UNKNOWN} in rounds: with some seed that score is not reached")
+    return "; ".join(parts)
+
+
+def used(comparison: Comparison) -> str:
+    """What the devices held in the end, where the settings leave that to the data."""
+    setting = comparison.prepared[0].setting
+    sizes, rule = [len(held) for held in setting.holdings], setting.config.data.allocation
+    of = f"of the {len(setting.truth):,} datapoints of {comparison.dataset.name} each ({rule})"
+    return f"{counted(len(sizes), 'device')} with {span(sizes)} {of}"
 
 
 def markdown(comparison: Comparison) -> str:
     """The table as Markdown."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 1) + "|"]
-    lines += ["| " + " | ".join(cells(row)) + " |" for row in comparison.rows]
-    return "\n".join([*lines, "", _note(comparison), ""])
-
-
-def _note(comparison: Comparison) -> str:
-    return (
-        f"score: {comparison.score_name}, mean of the last fifth of the curve; "
-        "rounds: until the score that no exchange ends with on the same seed"
-    )
+    table = table_of(comparison)
+    lines = ["| " + " | ".join(table.columns) + " |", "|---" + "|---:" * (len(table.columns) - 1) + "|"]
+    lines += ["| " + " | ".join(row) + " |" for row in table.rows]
+    return "\n".join([*lines, "", table.note, ""])
 
 
 def draw_curves(chart: Chart, path: Path) -> None:
@@ -55,9 +84,9 @@ def draw_curves(chart: Chart, path: Path) -> None:
         axes = figure.add_subplot()
         colours = iter(COLOURS)
         for line in chart.lines:
-            yardstick = line.name in (IID, "none")
+            yardstick = line.name in (IID, NO_EXCHANGE)
             colour = GREY if yardstick else next(colours)
-            dashes = ":" if line.name == "none" else "--" if yardstick else "-"
+            dashes = ":" if line.name == NO_EXCHANGE else "--" if yardstick else "-"
             axes.plot(line.x, line.mean, label=line.title, linewidth=1.8, color=colour, linestyle=dashes)
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
         axes.set_xlabel(chart.x_name)
@@ -90,7 +119,7 @@ def _draw_embeddings(comparison: Comparison, folder: Path) -> None:
     from d2dfl.report.drawing.embedding import draw_embeddings
 
     found, dataset = dict(comparison.embeddings), comparison.dataset
-    chosen = dict.fromkeys(["none", comparison.rows[0].name, IID])
+    chosen = dict.fromkeys([NO_EXCHANGE, comparison.rows[0].name, IID])
     panels = [(title_of(name), found[name]) for name in chosen]
     labels = dataset.test_targets[: len(panels[0][1])]
     draw_embeddings(panels, labels, dataset.class_names, folder / "embeddings.png")
@@ -99,7 +128,7 @@ def _draw_embeddings(comparison: Comparison, folder: Path) -> None:
 def findings(comparison: Comparison) -> Findings:
     """The comparison as a record that `d2dfl report` shows."""
     setting, dataset = comparison.prepared[0].setting, comparison.dataset
-    config, rows = comparison.config, comparison.rows
+    config = comparison.config
     sizes = [len(held) for held in setting.holdings]
     seeds = len(comparison.results.seeds)
     return Findings(
@@ -110,7 +139,7 @@ def findings(comparison: Comparison) -> Findings:
             f"{config.federation.interval} minibatches, {counted(seeds, 'seed')}{'; ' + dataset.note if dataset.note else ''}"
         ),
         config=config.to_toml(),
-        tables=(Table("All methods", COLUMNS, tuple(tuple(cells(row)) for row in rows), _note(comparison)),),
+        tables=(table_of(comparison),),
         charts=(_curves(comparison),),
         bars=(energy_bars(comparison.results, comparison.point, "Joules by purpose"),),
         maps=_maps(comparison),
@@ -141,6 +170,8 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     from d2dfl.report.drawing.picture import draw_row
 
     write_whole(folder / "table.md", markdown(comparison).encode())
+    settings = comparison.config.to_toml()
+    write_whole(folder / CONFIG, f"# used: {used(comparison)}\n{settings}".encode())
     findings(comparison).save(folder)
     write_curves(comparison, folder / "curves.csv")
     for suffix in ("png", "svg"):

@@ -60,7 +60,7 @@ class Progress:
     done: int
     total: int
     failed: int
-    remaining_s: float | None  # None until a task has finished in this run
+    remaining_s: float | None  # None until more tasks than workers have finished in this run
     last_key: str | None  # of the task that ended last; None at the start
 
 
@@ -201,7 +201,9 @@ class _Grid:
         self._left = {task.key: task for task in tasks if task.key not in found}
         self._payloads, self._cells, self._workers = payloads, cells, workers
         self._total, self._on_progress = len(tasks), on_progress
-        self._cost = self._seconds = 0.0  # of what succeeded in this run: what failed at once says nothing about pace
+        self._ended: list[
+            tuple[float, float]
+        ] = []  # cost and seconds of what succeeded: a failure says nothing about pace
         self._tell(None)
 
     def work(self, crew: Crew) -> None:
@@ -249,14 +251,23 @@ class _Grid:
         else:
             self._cells.keep(reply.key, self._payloads[reply.key], reply.result)
             self.results[reply.key] = json.loads(reply.result)
-            self._cost += task.cost
-            self._seconds += reply.seconds
+            self._ended.append((task.cost, reply.seconds))
         self._tell(reply.key)
 
     def _tell(self, key: str | None) -> None:
-        pace = self._seconds / self._cost if self._cost > 0 else None
+        pace = pace_of(self._ended, self._workers)
         remaining_s = time_left([task.cost for task in self._left.values()], self._workers, pace)
         self._on_progress(Progress(len(self.results), self._total, len(self.failures), remaining_s, key))
+
+
+def pace_of(ended: Sequence[tuple[float, float]], workers: int) -> float | None:
+    """Seconds for a cost of 1, from cost and seconds of tasks in the order in which they ended; None: too early to say.
+
+    The first task of every worker also loads packages and compiles, once: it would make the rest look many times as long.
+    """
+    later = ended[workers:]
+    cost = sum(cost for cost, _ in later)
+    return sum(seconds for _, seconds in later) / cost if cost > 0 else None
 
 
 def time_left(costs: Sequence[float], workers: int, pace: float | None) -> float | None:

@@ -5,6 +5,7 @@ folder holds of this run from that step on, so that no round is there twice. One
 """
 
 import csv
+import importlib.util
 import io
 import os
 import re
@@ -215,8 +216,8 @@ def check_logs(names: Sequence[str]) -> None:
     """A `UserError` for a log that does not exist or lacks its package: before anything is made."""
     for name in names:
         entry_named("log", name, dict.fromkeys(LOGS))
-    if "tensorboard" in names:
-        _summary_writer()
+    if "tensorboard" in names and importlib.util.find_spec("tensorboard") is None:
+        raise MissingExtraError("the log tensorboard", "tensorboard", "tensorboard")
 
 
 def open_logs(names: Sequence[str], folder: Path, *, resume: bool = False) -> Logs:

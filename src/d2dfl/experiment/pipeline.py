@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
-from d2dfl.discovery.discover import Discovery, discover, method_named
+from d2dfl.discovery.discover import Discovery, discover
 from d2dfl.discovery.evaluation import evaluate, graph_of
+from d2dfl.discovery.methods import IID, method_named
 from d2dfl.errors import UserError
-from d2dfl.experiment.cell import IID
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import Curves, Federated, State, check_training, model_named, start, train_many
 from d2dfl.federation.models import Factory, default_encoder, default_model

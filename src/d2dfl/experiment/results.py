@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.experiment.cell import IID, Cell, Contender, Point
+from d2dfl.discovery.methods import IID, NO_EXCHANGE
+from d2dfl.experiment.cell import Cell, Contender, Point
 from d2dfl.experiment.measures import Array, effort, effort_or_all, final, geometric_mean, known, share_of_gap
 
 
@@ -81,7 +82,7 @@ class Results:
 
     def gap_closed(self, point: Point, name: str) -> float | None:
         """Share of the way from no exchange to the i.i.d. shuffle; None where there is no clear way to go."""
-        rows = np.stack([self.final(point, who) for who in (name, "none", IID)])
+        rows = np.stack([self.final(point, who) for who in (name, NO_EXCHANGE, IID)])
         mine, none, iid = rows[:, np.isfinite(rows).all(axis=0)]
         return share_of_gap(mine, none, iid, self.sign(point) > 0) if len(mine) else None
 
@@ -99,7 +100,7 @@ class Results:
             ratios.append(effort_or_all(other, target, radio) / effort_or_all(mine, target, radio))
         return np.array(ratios)
 
-    def rounds_to(self, point: Point, name: str, over: str = "none") -> float | None:
+    def rounds_to(self, point: Point, name: str, over: str = NO_EXCHANGE) -> float | None:
         """Mean over seeds of the rounds until another's final score; None where some seed never gets there."""
         pairs = self._pairs(point, name, over)
         reached = [effort(mine, final(other)) for mine, other in pairs if mine is not None and other is not None]
@@ -129,8 +130,8 @@ class Results:
             over_devices=mean(lambda cell: cell["spreads"][-1]),
             gap_closed=self.gap_closed(point, name),
             rounds_to=self.rounds_to(point, name),
-            rounds_ratio=geometric_mean(self.speedup(point, name, "none")),
-            joules_ratio=geometric_mean(self.speedup(point, name, "none", self.radio)),
+            rounds_ratio=geometric_mean(self.speedup(point, name, NO_EXCHANGE)),
+            joules_ratio=geometric_mean(self.speedup(point, name, NO_EXCHANGE, self.radio)),
             moved=mean(lambda cell: cell["moved"]),
             lost=mean(lambda cell: cell["lost"]),
             joules=mean(lambda cell: cell["joules"][self.radio][-1]),

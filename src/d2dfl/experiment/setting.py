@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
-from d2dfl.data.allocate import allocate, largest
+from d2dfl.data.allocate import allocate, largest, what_would_fit
 from d2dfl.data.datasets import load
 from d2dfl.discovery.game.pair_claims import single_label
 from d2dfl.energy.radios import radio_of
+from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.partition.kmeans import Clusters
 from d2dfl.partition.paradigms import PARADIGMS, Paradigm, Partitioning
@@ -54,6 +55,11 @@ def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
     truth = paradigm.skew(config, dataset)
     rule, devices = config.data.allocation, config.network.devices
     samples = config.data.samples or min(largest(truth, devices, rule), config.network.samples_per_device)
+    if not samples:
+        raise UserError(
+            f"{dataset.name} has {len(truth):,} datapoints to train on, too few for {rule} at each of {devices:,} devices: "
+            f"give {what_would_fit(truth, devices, rule)}"
+        )
     holdings = tuple(allocate(truth, devices, rule, samples=samples, seed=seed))
     partitioning = paradigm.part(config, dataset, holdings, seed)
     counts = held_counts(holdings, partitioning.partition_of, partitioning.partitions)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from d2dfl.config import Config
+from d2dfl.config.config import MOST_SEEDS
 from d2dfl.errors import UserError
 from d2dfl.storage import LOCK, PART, TakenError, locked, make_folder, read_json, read_text, remove_parts, write_whole
 
@@ -29,7 +30,6 @@ MARK, CONFIG, RESULTS = "run.json", "config.toml", "results.json"
 PACKAGES = ("d2dfl", "numpy", "scipy", "numba", "torch", "scikit-learn")
 Kind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
 Again = Literal["refuse", "resume", "add"]  # where the folder holds a run of this kind already
-MOST_SEEDS = 10_000
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def run_folder(path: Path, plan: Plan, again: Again = "refuse") -> Iterator[RunF
         make_folder(path)
         with _opened(path, plan, again) as folder:
             yield folder
-    except Exception:
+    except (Exception, KeyboardInterrupt):
         for folder_made in made:
             with suppress(OSError):  # it was never made, or is not empty
                 folder_made.rmdir()
@@ -119,10 +119,10 @@ def _opened(path: Path, plan: Plan, again: Again) -> Iterator[RunFolder]:
         try:
             if new:
                 folder.note()
-            if plan.config and _text(path / CONFIG) != plan.config:  # it is for readers: run.json is what counts
+            if not (_text(path / CONFIG) or "").endswith(plan.config):  # it is for readers: run.json is what counts
                 write_whole(path / CONFIG, plan.config.encode())
             yield folder
-        except Exception:
+        except (Exception, KeyboardInterrupt):
             if new:
                 folder._discard()
             raise

@@ -2,13 +2,15 @@
 
 import io
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.network import Network
+
+if TYPE_CHECKING:
+    import networkx as nx  # loaded when a graph is exported
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Graph:
 
     def to_networkx(self, network: Network | None = None) -> "nx.DiGraph[int]":
         """A directed graph, transmitter to receiver, with counts, positions and clusters where a network is given."""
+        import networkx as nx
+
         result: nx.DiGraph[int] = nx.DiGraph()
         for device in range(self.devices):
             result.add_node(device, **({} if network is None else _node(network, device)))
@@ -70,6 +74,8 @@ class Graph:
 
     def to_graphml(self, network: Network | None = None) -> str:
         """GraphML text, for Gephi, yEd, igraph and others."""
+        import networkx as nx
+
         buffer = io.BytesIO()
         nx.write_graphml(self.to_networkx(network), buffer)
         return buffer.getvalue().decode()

@@ -3,8 +3,7 @@
 from d2dfl.experiment.cell import Cell, Contender, Values
 from d2dfl.experiment.charts import curve_chart, energy_bars, line, text, times
 from d2dfl.experiment.measures import Array, effort_or_all, final, interval, known
-from d2dfl.experiment.values import exchange_values
-from d2dfl.paper.cells import each, exchange_only, prepared, train
+from d2dfl.paper.cells import each, exchange_only, exchange_values, prepared, train
 from d2dfl.paper.charts import Quantities, curves, lead, method_table, speed, sweep_chart, sweep_lines, sweep_table
 from d2dfl.paper.experiment import (
     BASELINES,

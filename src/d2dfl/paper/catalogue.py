@@ -5,6 +5,7 @@ from pathlib import Path
 
 from d2dfl.errors import UserError
 from d2dfl.paper.experiment import Experiment
+from d2dfl.paper.verdicts import Expected, expected
 from d2dfl.plugins import load_file
 
 
@@ -15,8 +16,6 @@ def scripts_folder() -> Path:
 
 def experiment_names() -> list[str]:
     """All of them, in the order of the paper."""
-    from d2dfl.paper.verdicts import expected
-
     return list(expected(scripts_folder()))
 
 
@@ -30,3 +29,8 @@ def load_experiment(name: str) -> Experiment:
     if not isinstance(found, Experiment):
         raise UserError(f"{path} has no EXPERIMENT")
     return found
+
+
+def claims_of(name: str) -> Expected:
+    """What the paper says about an experiment; nothing about one of the user's own."""
+    return expected(scripts_folder()).get(name, Expected("", Path(name).stem, "", {}, {}, {}))

@@ -3,15 +3,15 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from d2dfl.config import Config
-from d2dfl.data import Dataset
-from d2dfl.experiment import pipeline
 from d2dfl.experiment.cell import Cell, Measure, Values
-from d2dfl.experiment.pipeline import Prepared, prepare
-from d2dfl.experiment.setting import Setting, data_set, setting_of
-from d2dfl.experiment.values import exchange_values, training_values
+
+if TYPE_CHECKING:  # PyTorch and the compiler wait until something is measured: experiments are also listed
+    from d2dfl.data import Dataset
+    from d2dfl.experiment.pipeline import Prepared
+    from d2dfl.experiment.setting import Setting
 
 
 def run_task(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,8 +34,11 @@ def train(cells: Sequence[Cell]) -> list[Values]:
     return trained(cells, [prepared(cell) for cell in cells])
 
 
-def trained(cells: Sequence[Cell], items: Sequence[Prepared]) -> list[Values]:
+def trained(cells: Sequence[Cell], items: "Sequence[Prepared]") -> list[Values]:
     """Train and measure what is prepared."""
+    from d2dfl.experiment import pipeline
+    from d2dfl.experiment.values import training_values
+
     config = cells[0].config
     return [training_values(done) for done in pipeline.train(config, items, dataset_of(config))]
 
@@ -45,22 +48,35 @@ def exchange_only(cells: Sequence[Cell]) -> list[Values]:
     return [exchange_values(prepared(cell)) for cell in cells]
 
 
-def prepared(cell: Cell) -> Prepared:
+def exchange_values(item: "Prepared") -> Values:
+    """What is known before training starts."""
+    from d2dfl.experiment import values
+
+    return values.exchange_values(item)
+
+
+def prepared(cell: Cell) -> "Prepared":
     """A cell up to the exchange."""
+    from d2dfl.experiment.pipeline import prepare
+
     return prepare(cell.config, _setting(cell.config, cell.seed), cell.method)
 
 
-def dataset_of(config: Config) -> Dataset:
+def dataset_of(config: Config) -> "Dataset":
     """The data of a cell, which the next cells most likely need too."""
     return _dataset(Config(data=config.data, radio=config.radio))
 
 
 @lru_cache(maxsize=2)
-def _dataset(config: Config) -> Dataset:
+def _dataset(config: Config) -> "Dataset":
+    from d2dfl.experiment.setting import data_set
+
     return data_set(config, seed=0)
 
 
 @lru_cache(maxsize=8)
-def _setting(config: Config, seed: int) -> Setting:
+def _setting(config: Config, seed: int) -> "Setting":
+    from d2dfl.experiment.setting import setting_of
+
     # Methods of one seed share their setting: partitions can take longer than a discovery.
     return setting_of(config, seed, dataset_of(config))

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from d2dfl.config import Config
 from d2dfl.config.presets import preset
+from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.experiment import cell
-from d2dfl.experiment.cell import IID, Cell, Contender, Measure
+from d2dfl.experiment.cell import Cell, Contender, Measure
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ COMMON: Mapping[str, Mapping[str, Any]] = {
 
 
 # The paper's system, and its baselines under the same settings.
-NONE = Contender("none", "no exchange", "none")
+NONE = Contender(NO_EXCHANGE, "no exchange", NO_EXCHANGE)
 CLOSEST = Contender("closest", "closest", "closest")
 TRUSTED = Contender("most-trusted", "most trusted", "most-trusted")
 UNIFORM = Contender("uniform", "uniform", "uniform")
@@ -71,9 +72,17 @@ class Experiment:
     random: bool = True  # False: one seed says all
     trains: bool = True  # False: its cells end before training
 
+    def number_of_seeds(self, scale: str, seeds: int | None = None) -> int:
+        """As many as were asked for, or by default."""
+        return (seeds or self.seeds[scale]) if self.random else 1
+
+    def count(self, scale: str) -> int:
+        """How many measurements it has, without making a configuration of any."""
+        return self.number_of_seeds(scale) * sum(len(point.contenders) for point in self.points(scale))
+
     def cells(self, scale: str, seeds: int | None = None) -> list[Cell]:
         """All measurements, in a fixed order."""
-        number = (seeds or self.seeds[scale]) if self.random else 1
+        number = self.number_of_seeds(scale, seeds)
         return [
             Cell(point.name, contender.name, contender.method, seed, config)
             for point in self.points(scale)

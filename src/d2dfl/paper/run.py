@@ -6,36 +6,39 @@
 """
 
 import hashlib
-import importlib.util
 import json
 import os
 import platform
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from d2dfl.config import Config
 from d2dfl.data import datasets
+from d2dfl.discovery.methods import METHODS, methods_lacking
 from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.grid import Failure, Outcome, Progress, Task, read_cell, run_grid
 from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
 from d2dfl.federation.schemes import scheme_named
-from d2dfl.paper.catalogue import load_experiment, scripts_folder
-from d2dfl.paper.experiment import GCN, SCALES, Experiment
+from d2dfl.paper.catalogue import claims_of, load_experiment
+from d2dfl.paper.experiment import SCALES, Experiment
 from d2dfl.paper.gpu import run_on_gpu
 from d2dfl.paper.results import Results
-from d2dfl.paper.verdicts import Expected, expected, verdicts
+from d2dfl.paper.verdicts import verdicts
 from d2dfl.progress import silent
 from d2dfl.registry import entry_named
 from d2dfl.report.findings import FILE, Findings, counted, span
 from d2dfl.storage import TakenError, make_folder
 
 WORK = "d2dfl.paper.cells:run_task"
+NO_RATES: Mapping[str, float] = MappingProxyType({})
+USUAL_RATE = 1e-4  # seconds for a datapoint that is handled, where nobody measured it
 ON_GPU = 2  # workers, where an experiment trains in a way of its own
 
 
@@ -94,7 +97,7 @@ def _reproduced(
     folder: RunFolder,
     on_progress: Callable[[Progress], None],
 ) -> Reproduced:
-    lacking = importlib.util.find_spec("torch_geometric") is None
+    lacking = methods_lacking()
     cells, failures = _cells(experiments, request, lacking)
     found = stored(request.out)
     if request.show and not found:
@@ -117,7 +120,7 @@ def _reproduced(
                 (request.out / experiments[name].name / FILE).unlink(missing_ok=True)
     if not request.show:
         _book(folder, seconds)
-    notices = ("the GCN baseline is left out: pip install 'd2dfl[gcn]'",) if lacking else ()
+    notices = tuple(f"{METHODS[name].title} is left out: pip install 'd2dfl[{name}]'" for name in lacking)
     return Reproduced(tuple(findings), tuple(failures), notices, seconds)
 
 
@@ -172,7 +175,9 @@ def _measure(
     missing = {
         name: [cell for cell in own if _key(experiments[name], name, cell) not in found] for name, own in cells.items()
     }
-    tasks = _tasks(experiments, missing)
+    tasks = _tasks(
+        experiments, missing, {name: _rate(experiments[name], name, own, request) for name, own in cells.items()}
+    )
     on_gpu = torch.cuda.is_available() and request.engine == "local"
     training = [task for task in tasks if on_gpu and not task.payload["experiment"]]
     first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
@@ -188,7 +193,7 @@ def _measure(
 
 
 def _cells(
-    experiments: Mapping[str, Experiment], request: Request, lacking: bool
+    experiments: Mapping[str, Experiment], request: Request, lacking: Collection[str]
 ) -> tuple[dict[str, list[Cell]], list[Failure]]:
     """The cells of every experiment whose data are there."""
     cells: dict[str, list[Cell]] = {}
@@ -202,7 +207,7 @@ def _cells(
         except UserError as error:
             failures.append(Failure(name, str(error)))
             continue
-        cells[name] = [cell for cell in own if not (lacking and cell.method == GCN.method)]
+        cells[name] = [cell for cell in own if cell.method not in lacking]
     return cells, failures
 
 
@@ -212,7 +217,9 @@ def _there(config: Config) -> None:
         datasets.load(config.data.dataset, verify=config.data.verify, download=config.data.download)
 
 
-def _tasks(experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[Cell]]) -> list[Task]:
+def _tasks(
+    experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[Cell]], rates: Mapping[str, float] = NO_RATES
+) -> list[Task]:
     """Cells as tasks; one that several experiments ask for is there once.
 
     On a GPU the cells of a point and a seed train together, elsewhere alone: all tasks of a sweep have the same shape, and
@@ -228,10 +235,12 @@ def _tasks(experiments: Mapping[str, Experiment], cells: Mapping[str, Sequence[C
                 known.add(key)
                 alike = (cell.config.federation,) if together else (cell.contender,)
                 groups.setdefault((name, cell.point, cell.seed, *alike), []).append((name, cell))
-    return [_task(experiments, members) for members in groups.values()]
+    return [_task(experiments, members, rates) for members in groups.values()]
 
 
-def _task(experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Cell]]) -> Task:
+def _task(
+    experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Cell]], rates: Mapping[str, float]
+) -> Task:
     name, first = members[0]
     payload = {
         "experiment": _measured_by(experiments[name], name),
@@ -241,7 +250,7 @@ def _task(experiments: Mapping[str, Experiment], members: Sequence[tuple[str, Ce
     if len(members) > 1:
         # After a resume fewer may be missing: they must not take the place of the file that has the others.
         who = f"{len(members)} contenders {hashlib.sha256(''.join(_keys(payload)).encode()).hexdigest()[:8]}"
-    cost = sum(_cost(experiments[name], cell) for name, cell in members)
+    cost = sum(rates.get(name, USUAL_RATE) * _effort(experiments[name], cell) for name, cell in members)
     return Task(f"{name}/{first.point}/{who}/seed {first.seed}", payload, cost)
 
 
@@ -255,8 +264,18 @@ def _key(experiment: Experiment, name: str, cell: Cell) -> str:
     return json.dumps([_measured_by(experiment, name), plain], sort_keys=True)
 
 
-def _cost(experiment: Experiment, cell: Cell) -> float:
-    """Datapoints that it handles: the longest start first, and the estimate of the time left weighs by it."""
+def _rate(experiment: Experiment, name: str, cells: Sequence[Cell], request: Request) -> float:
+    """Seconds that an effort of 1 takes: by what the whole experiment took us at this scale, if we measured it."""
+    known = claims_of(name).cost.get(request.scale)
+    effort = sum(_effort(experiment, cell) for cell in cells)
+    if known is None or not effort:
+        return USUAL_RATE
+    seeds = len({cell.seed for cell in cells})
+    return known * seeds / experiment.number_of_seeds(request.scale) / effort
+
+
+def _effort(experiment: Experiment, cell: Cell) -> float:
+    """Datapoints that a cell handles: by it cells of one experiment differ."""
     settings, devices = cell.config.federation, cell.config.network.devices
     held = cell.config.data.samples or cell.config.network.samples_per_device
     if not experiment.trains:
@@ -305,11 +324,6 @@ def _shown(
     found = replace(found, notes=(*found.notes, *notes))
     found.save(folder)
     return found
-
-
-def claims_of(name: str) -> Expected:
-    """What the paper says about an experiment; nothing about one of the user's own."""
-    return expected(scripts_folder()).get(name, Expected("", Path(name).stem, "", {}, {}, {}))
 
 
 def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:

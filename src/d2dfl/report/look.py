@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from d2dfl.discovery.discover import METHODS
+from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.report.findings import Chart, Findings
 
 # As in report.py, whose import would load PyTorch. The yardsticks are grey.
 COLOURS = ("#0b7a75", "#c8471c", "#efb03f", "#5b7fb5", "#a86fa3", "#6a994e", "#8c6d46", "#333f4d", "#d58aa0")
 GREY = "#8a94a0"
-DOTTED, DASHED = "none", "iid"
+DOTTED, DASHED = NO_EXCHANGE, IID
 # Parts of a stacked bar are not methods, so they have shades of their own: light beside dark, for any colour vision.
 PARTS = ("#5f7f6f", "#a9c3a0", "#d9a65a", "#3d5a80", "#98b9d8", "#b4bbc4")
 

@@ -1,1 +1,172 @@
-"""A file a method: how the links are found."""
+"""The registry of methods. Plain records: a method's own file, and the compiler with it, is imported when it is called."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from d2dfl.discovery.methods import costs
+from d2dfl.discovery.methods.costs import Costs
+from d2dfl.registry import entry_named
+
+if TYPE_CHECKING:
+    from d2dfl.discovery.task import LinkChoice, Task
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to find the graph, and all that is special about it."""
+
+    name: str
+    title: str
+    find: "Callable[[Task], LinkChoice]"
+    joint: bool  # can choose several links per device at once
+    summary: str
+    learns: bool = True  # chooses by rewards; rules look at links alone
+    by_default: bool = True  # among "all" where methods are trained side by side
+    drawn: bool = False  # among those that are drawn side by side unless others are named
+    package: str = ""  # that it needs and that is not installed with the others
+    reference: bool = False  # knows everything: what others are measured by
+    costs: Costs | None = None  # what it takes in memory and time, where that is known
+
+
+def at(place: str) -> "Callable[[Task], LinkChoice]":
+    """The function "file:name" of this folder; the file is imported when the function is called."""
+    file, name = place.split(":")
+
+    def find(task: "Task") -> "LinkChoice":
+        found: LinkChoice = getattr(import_module(f"{__name__}.{file}"), name)(task)
+        return found
+
+    return find
+
+
+NO_EXCHANGE = "none"  # the method without links: the zero of every share
+IID = "iid"  # not a method: the same data shuffled over the devices, the one of every share
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method(
+            "marginal",
+            "Marginal (ours)",
+            at("marginal:find"),
+            True,
+            "log-linear learning on marginal contributions",
+            drawn=True,
+            costs=costs.MARGINAL,
+        ),
+        Method(
+            "qlearning",
+            "Q-learning (paper)",
+            at("qlearning:find"),
+            False,
+            "the paper's learner: softmax over mean rewards",
+            drawn=True,
+            costs=costs.QLEARNING,
+        ),
+        Method(
+            "closest",
+            "Closest",
+            at("rules:closest"),
+            False,
+            "the most reliable link",
+            learns=False,
+            drawn=True,
+            costs=costs.CLOSEST,
+        ),
+        Method(
+            "most-trusted",
+            "Most trusted",
+            at("rules:most_trusted"),
+            False,
+            "the transmitter that trusts with most partitions",
+            learns=False,
+            costs=costs.MOST_TRUSTED,
+        ),
+        Method(
+            "uniform",
+            "Uniform",
+            at("rules:uniform"),
+            False,
+            "a random candidate",
+            learns=False,
+            drawn=True,
+            costs=costs.UNIFORM,
+        ),
+        Method(
+            NO_EXCHANGE,
+            "No exchange",
+            at("rules:none"),
+            False,
+            "no link at all",
+            learns=False,
+            costs=costs.NONE,
+        ),
+        Method(
+            "gcn",
+            "GCN",
+            at("gcn:find"),  # imports torch-geometric: seconds
+            False,
+            "a graph network at a server (needs the extra gcn)",
+            learns=False,
+            by_default=False,
+            package="torch_geometric",
+            costs=costs.GCN,
+        ),
+        Method(
+            "bandit",
+            "Bandit",
+            at("bandit:find"),
+            False,
+            "UCB1 or EXP3 per device on the paper's reward",
+            by_default=False,
+            costs=costs.BANDIT,
+        ),
+        Method(
+            "greedy",
+            "Greedy (central)",
+            at("greedy:find"),
+            True,
+            "a server adds the best link until none gains",
+            by_default=False,
+            costs=costs.GREEDY,
+        ),
+        Method(
+            "optimum",
+            "Optimum (reference)",
+            at("optimum:find"),
+            True,
+            "branch and bound, or multi-start search, with full knowledge",
+            by_default=False,
+            reference=True,
+            costs=costs.OPTIMUM,
+        ),
+    )
+}
+
+
+def method_named(name: str) -> Method:
+    """The method of this name, or a UserError that lists the names."""
+    return entry_named("method", name, METHODS)
+
+
+def methods_listed(text: str) -> list[str]:
+    """Names from a list separated by commas, each once."""
+    return list(dict.fromkeys(method_named(name.strip()).name for name in text.split(",")))
+
+
+def methods_named(text: str) -> list[str]:
+    """Names from a list separated by commas, or "all": those that are compared by default."""
+    return [method.name for method in METHODS.values() if method.by_default] if text == "all" else methods_listed(text)
+
+
+def methods_lacking() -> list[str]:
+    """Methods whose package is not installed."""
+    return [method.name for method in METHODS.values() if method.package and find_spec(method.package) is None]
+
+
+def reference_method() -> Method:
+    """The method that knows everything."""
+    return next(method for method in METHODS.values() if method.reference)

@@ -8,12 +8,9 @@ from itertools import product
 import numpy as np
 
 from d2dfl.config import RewardConfig
-from d2dfl.discovery.equations.gaussian import pair_divergences
-from d2dfl.discovery.equations.worth import agreement_between
 from d2dfl.paper import NONE, Cell, Experiment, Point, Results, Shown, Values, each
 from d2dfl.paper.catalogue import scripts_folder
 from d2dfl.paper.verdicts import expected
-from d2dfl.partition.kmeans import own_clusters
 from d2dfl.report.findings import Table
 from d2dfl.rng import stream
 
@@ -32,6 +29,10 @@ def points(scale: str) -> list[Point]:
 
 
 def measure(cell: Cell) -> Values:
+    from d2dfl.discovery.equations.gaussian import pair_divergences
+    from d2dfl.discovery.equations.worth import agreement_between
+    from d2dfl.partition.kmeans import own_clusters
+
     rng = stream(cell.seed, "agreement", cell.point)
     centres = stream(cell.seed, "agreement-classes").normal(0.0, np.sqrt(BETWEEN), (CLASSES, COMPONENTS))
     systems = [drawn(centres, float(alpha), cell.config.data.samples, rng) for alpha in cell.point.split(" to ")]

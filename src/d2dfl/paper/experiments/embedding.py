@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from sklearn.neighbors import KNeighborsClassifier
 
-from d2dfl.experiment.pipeline import factory_of, train
-from d2dfl.federation import embeddings
 from d2dfl.paper import (
     NONE,
     OURS,
@@ -27,7 +24,6 @@ from d2dfl.paper import (
     task,
 )
 from d2dfl.paper.cells import dataset_of
-from d2dfl.report.drawing.embedding import draw_embeddings
 from d2dfl.report.findings import Picture
 
 CONTENDERS = (NONE, PAPERS, OURS, SHUFFLE)
@@ -41,6 +37,9 @@ def points(scale: str) -> list[Point]:
 
 
 def measure(cells: Sequence[Cell]) -> list[Values]:
+    from d2dfl.experiment.pipeline import factory_of, train
+    from d2dfl.federation import embeddings
+
     config, dataset = cells[0].config, dataset_of(cells[0].config)
     factory, labels = factory_of(config, dataset), dataset.test_targets[:SHOWN]
     found = []
@@ -59,6 +58,8 @@ def measure(cells: Sequence[Cell]) -> list[Values]:
 
 def separation(places: np.ndarray, labels: np.ndarray) -> float:
     """Leave-one-out accuracy of the 10 nearest neighbours among the hard labels."""
+    from sklearn.neighbors import KNeighborsClassifier
+
     chosen = np.isin(labels, HARD)
     places, labels = places[chosen], labels[chosen]
     near = KNeighborsClassifier(11).fit(places, labels).kneighbors(places, return_distance=False)[:, 1:]
@@ -76,6 +77,8 @@ def show(results: Results) -> Shown:
 
 def draw(results: Results, folder: Path) -> None:
     """The picture."""
+    from d2dfl.report.drawing.embedding import draw_embeddings
+
     (point,) = results.points
     cells = [(item, results.found.get((point.name, item.name, 0))) for item in CONTENDERS]
     shown = [(item, cell) for item, cell in cells if cell is not None]

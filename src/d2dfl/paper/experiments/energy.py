@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from d2dfl.energy.ledger import RADIOS
+from d2dfl.energy.radios import RADIOS
 from d2dfl.paper import (
     SYSTEMS,
     Experiment,

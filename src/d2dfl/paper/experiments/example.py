@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from d2dfl import Network
-from d2dfl.discovery.evaluation import graph_of
 from d2dfl.paper import NONE, Cell, Experiment, Point, Results, Shown, Values, each
 from d2dfl.paper.catalogue import scripts_folder
 from d2dfl.paper.verdicts import expected
@@ -18,6 +16,9 @@ def points(scale: str) -> list[Point]:
 
 def measure(cell: Cell) -> Values:
     """Devices i, j, k with 5 labels; i and k ask j, whose trust is all that the paper tells; nothing is lost."""
+    from d2dfl import Network
+    from d2dfl.discovery.evaluation import graph_of
+
     trust = np.zeros((3, 3, 5))
     trust[1, 0] = [1, 0, 1, 1, 0]
     trust[1, 2] = [1, 1, 1, 0, 0]

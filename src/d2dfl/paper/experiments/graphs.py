@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.paper import (
     BASELINES,
     CONTROL,
@@ -39,6 +38,8 @@ def points(scale: str) -> list[Point]:
 
 
 def measure(cell: Cell) -> Values:
+    from d2dfl.experiment.maps import layer_of, map_of
+
     item = prepared(cell)
     values = exchange_values(item)
     if cell.seed == 0 and item.discovery is not None:  # one map is enough to look at

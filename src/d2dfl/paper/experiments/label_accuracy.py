@@ -1,7 +1,6 @@
 """Fig. 14a: how wrong pseudo-labels hurt. The neighbours of label propagation vary; SVHN, semi-supervised."""
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from d2dfl.paper import OURS, PAPERS, Experiment, Point, Results, Shown, Values, sweep_chart, sweep_table, task
 from d2dfl.report.findings import counted
@@ -22,6 +21,8 @@ def label_accuracy(cell: Values) -> float:
 
 
 def show(results: Results) -> Shown:
+    from scipy.stats import spearmanr
+
     ranks, falls = {}, {}
     for system in SYSTEMS:
         labels = np.array([results.each(point, system.name, label_accuracy) for point in results.points])

@@ -4,9 +4,7 @@ import io
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
-from d2dfl import Network
 from d2dfl.paper import OURS, SYSTEMS, Array, Experiment, Point, Results, Shown, task, text
 from d2dfl.report.findings import Picture, Table
 from d2dfl.storage import write_whole
@@ -44,6 +42,10 @@ def show(results: Results) -> Shown:
 
 def draw(results: Results, folder: Path) -> None:
     """Fig. 16: what transmitter 3 may send to whom, one panel a structure; a point marks labels that it holds."""
+    from matplotlib.figure import Figure
+
+    from d2dfl import Network
+
     figure = Figure(figsize=(8.0, 3.4), layout="constrained")
     panels = figure.subplots(1, len(RULES), sharey=True)
     for axes, (name, rule) in zip(panels, RULES.items(), strict=True):

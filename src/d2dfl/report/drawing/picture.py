@@ -104,7 +104,7 @@ def summary(scene: Scene) -> list[str]:
     return [
         f"objective {result.objective:.3f} (no exchange {result.no_exchange:.3f})",
         f"{result.labels_satisfied.mean():.1f} of {scene.network.partitions} labels satisfied per device",
-        f"{result.datapoints_moved:,.0f} datapoints moved, {result.datapoints_lost:,.0f} lost{lost}",
+        f"expected: {result.datapoints_moved:,.0f} datapoints moved, {result.datapoints_lost:,.0f} lost{lost}",
     ]
 
 
@@ -174,7 +174,16 @@ def panel(
         for (x, y), count, index in zip(stage.xy + corner, labels, level, strict=True):
             size = stage.radius * (1.1, 1.0, 0.75)[min(len(str(count)), 3) - 1]
             axes.text(x, y, str(count), size=size, color=ON_LEVELS[index], **style)
+        _device_numbers(axes, stage, corner)
         _cluster_names(axes, stage, links, cluster, corner)
+
+
+def _device_numbers(axes: Axes, stage: Stage, corner: Array) -> None:
+    """The number of each device, small, at the lower right of its circle."""
+    style: dict[str, Any] = {"size": 5.0, "ha": "left", "va": "top", "color": INK, "zorder": 4.5}
+    halo = [withStroke(linewidth=1.2, foreground=PAPER)]
+    for device, (x, y) in enumerate(stage.xy + corner + [0.6 * stage.radius, -0.5 * stage.radius]):
+        axes.text(x, y, str(device), path_effects=halo, **style)
 
 
 def _arrows(axes: Axes, stage: Stage, links: Links, corner: Array) -> None:

@@ -1,5 +1,6 @@
-"""Options that several commands share, and how they make a configuration."""
+"""Options that several commands share: records whose fields are options, and how they make a configuration."""
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -75,30 +76,75 @@ LogNames = Annotated[
     typer.Option("--log", help="Write scores while training goes on: tensorboard or csv.", show_default=False),
 ]
 Rounds = Annotated[int | None, typer.Option(help="Rounds of training.  [default: 20]", show_default=False)]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")]
+
+# The setting that an option stands for.
+PATHS = {
+    "devices": "network.devices",
+    "partitions": "network.partitions",
+    "labels": "network.labels_per_device",
+    "trust": "network.trust",
+    "edges": "discovery.edges",
+    "dataset": "data.dataset",
+    "scheme": "federation.scheme",
+    "rounds": "federation.rounds",
+}
+NAMES = {"labels": "labels-per-device"}  # of options that are not called as their field
 
 
-def config_of(
-    name: str,
-    file: Path | None,
-    settings: list[str] | None,
-    devices: int | None,
-    partitions: int | None,
-    labels: int | None,
-    trust: str | None,
-    edges: int | None,
-    network: Path | None,
-    paradigm: str = "supervised",
-) -> Config:
-    """Preset and paradigm, then file, then --set, then named options: the later wins."""
-    config = preset(name, paradigm)
-    if file is not None:
-        config = config.with_toml(read_text(file, "a TOML file"), str(file))
-    config = config.with_texts(settings or [])
-    generated = {"devices": devices, "partitions": partitions, "labels_per_device": labels, "trust": trust}
-    given = {f"network.{field}": value for field, value in generated.items() if value is not None}
-    if network is not None and given:
-        option = next(iter(given)).removeprefix("network.").replace("_", "-")
-        raise UserError(f"--{option} describes a generated network and --network reads one: give only one of them")
-    if edges is not None:
-        given["discovery.edges"] = edges
-    return config.with_(**given)
+@dataclass(frozen=True)
+class Common:
+    """What every command with a configuration takes."""
+
+    devices: Devices = None
+    trust: TrustRule = None
+    preset_name: Preset = "best"
+    settings: Settings = None
+    config_file: ConfigFile = None
+
+    def config(self) -> Config:
+        """Preset and paradigm, then file, then --set, then named options: the later wins."""
+        config = preset(self.preset_name, getattr(self, "paradigm", "supervised"))
+        if self.config_file is not None:
+            config = config.with_toml(read_text(self.config_file, "a TOML file"), str(self.config_file))
+        config = config.with_texts(self.settings or [])
+        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name in PATHS}
+        given = {name: value for name, value in given.items() if value is not None}
+        described = [NAMES.get(name, name) for name in given if PATHS[name].startswith("network.")]
+        if getattr(self, "network", None) is not None and described:
+            raise UserError(
+                f"--{described[0]} describes a generated network and --network reads one: give only one of them"
+            )
+        return config.with_(**{PATHS[name]: value for name, value in given.items()})
+
+
+@dataclass(frozen=True)
+class Generated(Common):
+    """A network that is generated."""
+
+    partitions: Partitions = None
+    labels: Labels = None
+    seed: Seed = 0
+
+
+@dataclass(frozen=True)
+class Graphs(Generated):
+    """Graphs in a network that is generated or read."""
+
+    network: NetworkFile = None
+    edges: Edges = None
+    out: Out = None
+
+
+@dataclass(frozen=True)
+class Learning(Common):
+    """A training, and where it is kept."""
+
+    dataset: DatasetName = None
+    paradigm: ParadigmName = "supervised"
+    scheme: SchemeName = None
+    rounds: Rounds = None
+    edges: Edges = None
+    out: RunOut = None
+    resume: Resume = False
+    log: LogNames = None

@@ -1,0 +1,58 @@
+"""Commands that train: run, compare."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from d2dfl.cli.commands.options import Learning, Seed
+from d2dfl.config.config import MOST_SEEDS
+from d2dfl.discovery.methods import method_named, methods_named
+from d2dfl.errors import UserError
+
+RUNS = Path("runs")
+
+
+def run(
+    options: Learning,
+    method: Annotated[
+        str | None, typer.Option(help="How the graph is found.  [default: by preset]", show_default=False)
+    ] = None,
+    seed: Seed = 0,
+    again: Annotated[
+        Path | None,
+        typer.Option(
+            "--from", help="Run again what this folder holds; its settings, methods and seeds.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
+    if again is not None:
+        bare = replace(Learning(), out=options.out, resume=options.resume, log=options.log)
+        if (options, method, seed) != (bare, None, 0):
+            raise UserError("--from takes settings, methods and seeds from the folder: give no others beside it")
+        from d2dfl.cli.learn import rerun_and_print
+
+        rerun_and_print(again, options.out, RUNS / "run", options.resume, options.log or [])
+        return
+    config = options.config()
+    chosen = method_named(method or config.discovery.method).name
+    from d2dfl.cli.learn import compare_and_print
+
+    compare_and_print(config, [chosen], [seed], options.out, RUNS / "run", options.resume, options.log or [])
+
+
+def compare(
+    options: Learning,
+    methods: Annotated[
+        str, typer.Option(help="Methods, separated by commas, or all (ours, the paper's and its baselines).")
+    ] = "all",
+    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 3,
+) -> None:
+    """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
+    config, names = options.config(), methods_named(methods)
+    from d2dfl.cli.learn import compare_and_print
+
+    out, resume, log = options.out, options.resume, options.log or []
+    compare_and_print(config, names, list(range(seeds)), out, RUNS / "compare", resume, log)

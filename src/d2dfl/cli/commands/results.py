@@ -1,0 +1,76 @@
+"""Commands about the paper's results and about pages: reproduce, report."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from d2dfl.config.config import MOST_SEEDS
+
+PAGE = Path("report.html")
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """How a reproduction is measured, and where it is kept."""
+
+    scale: Annotated[str, typer.Option(help="tiny (minutes), small (a laptop's night), paper (a GPU).")] = "tiny"
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds.  [default: by experiment]", show_default=False, min=1, max=MOST_SEEDS)
+    ] = None
+    engine: Annotated[str, typer.Option(help="local, or ray: an existing cluster.")] = "local"
+    workers: Annotated[
+        int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False, min=1, max=4096)
+    ] = None
+    resume: Annotated[bool, typer.Option("--resume", help="Measure only what is missing in --out.")] = False
+    show: Annotated[bool, typer.Option("--show", help="Measure nothing: show what --out holds.")] = False
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Folder.  [default: runs/reproduce-SCALE, with a number where that has them]",
+            show_default=False,
+        ),
+    ] = None
+    json_output: Annotated[bool, typer.Option("--json", help="Verdicts as JSON on standard output.")] = False
+    figures: Annotated[bool, typer.Option(help="Also draw every chart as PDF, SVG and PNG.")] = True
+
+
+def reproduce(
+    names: Annotated[
+        list[str],
+        typer.Argument(help="Experiments, or all; list shows them; a script of your own by its path.", metavar="NAME…"),
+    ],
+    options: Reproduce,
+) -> None:
+    """Reproduce figures and tables of the paper, its numbers beside ours.
+
+    Every cell (method, point, seed) is kept in the folder as soon as it is there. Names: `d2dfl reproduce list`.
+    """
+    if names == ["list"]:
+        from d2dfl.cli.listing import print_experiments
+
+        print_experiments()
+        return
+    from d2dfl.cli.reproduce import reproduce_and_print
+
+    reproduce_and_print(names, options)
+
+
+def report(
+    runs: Annotated[
+        list[Path], typer.Argument(help="Folders that run, compare or reproduce made.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option("--out", help="File of the page.")] = PAGE,
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Also draw every figure for a paper: PDF, SVG, PNG, one column wide.")
+    ] = False,
+    title: Annotated[
+        str, typer.Option(help="Title of the page.  [default: by what it shows]", show_default=False)
+    ] = "",
+) -> None:
+    """Everything that was found, as one self-contained web page."""
+    from d2dfl.cli.report import write_page
+
+    write_page(runs, out, figures, title)

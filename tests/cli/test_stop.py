@@ -1,0 +1,90 @@
+"""What the command line says when it is stopped, or when it cannot begin."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from test_cli import call
+from test_cli_safety import COMPARE
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def stop(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_comparison_without_a_finished_round_keeps_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("d2dfl.experiment.compare.train_many", stop)
+    assert call(monkeypatch, *COMPARE) == 130
+    assert capsys.readouterr().err.strip() == "d2dfl: stopped; nothing was kept: no round of training was finished"
+    assert not list(tmp_path.rglob("run.json"))
+
+
+def test_a_comparison_that_was_stopped_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from d2dfl.experiment.checkpoints import Checkpoints
+
+    save = Checkpoints.save
+
+    def then_stop(self: Checkpoints, states: object) -> None:
+        save(self, states)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoints, "save", then_stop)
+        assert call(patched, *COMPARE) == 130
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("d2dfl: stopped; finished rounds are kept; to go on: d2dfl compare ")
+    command = said.partition("to go on: ")[2].split()
+    assert command[-3:] == ["--resume", "--out", "runs/compare"]
+    assert call(monkeypatch, *command[1:]) == 0
+    assert (tmp_path / "runs" / "compare" / "table.md").exists()
+
+
+def test_a_reproduction_that_was_stopped_says_what_was_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from d2dfl.paper import run
+
+    monkeypatch.setattr(run, "run_grid", stop)
+    command = ["reproduce", "example", "--out", "out"]
+    assert call(monkeypatch, *command) == 130
+    assert "stopped; nothing was kept: no cell was finished" in capsys.readouterr().err
+
+    def half(_tasks: object, _work: object, folder: Path, **_: object) -> None:
+        (folder / "cells").mkdir()
+        (folder / "cells" / "one.json").touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run_grid", half)
+    assert call(monkeypatch, *command) == 130
+    said = capsys.readouterr().err
+    assert "1 finished cell kept in out; to go on: d2dfl reproduce example --out out --resume" in said
+
+
+def test_a_log_that_lacks_its_package_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.setattr("d2dfl.experiment.store.make_folder", lambda _: pytest.fail("it made a folder"))
+    assert call(monkeypatch, *COMPARE, "--log", "tensorboard") == 2
+    assert "pip install 'd2dfl[tensorboard]'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_many_devices_for_the_data_is_said_with_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "run", "--method", "none", "--devices", "500") == 2
+    said = capsys.readouterr().err
+    assert "digits has 1,438 datapoints to train on, too few for labels:3 at each of 500 devices" in said
+    assert "give --devices" in said
+    assert "or --set data.allocation=labels:" in said
+    assert "0 datapoints" not in said
