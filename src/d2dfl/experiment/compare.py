@@ -7,7 +7,7 @@ devices. A method's share is (its accuracy - none) / (iid - none).
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,20 @@ from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.energy.ledger import PURPOSES, Ledger
+from d2dfl.experiment.inputs import Inputs
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.setting import IID, Prepared, data_set, energy, paradigm_of, prepare, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
 from d2dfl.federation import Curves, State, check_training, embeddings, model_named, start, train_many
 from d2dfl.federation.models import Factory
+from d2dfl.notebook import counted, line, table_html
 from d2dfl.storage import write_whole
 from d2dfl.transfer import held_counts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
 
 Progress = Callable[[str, float], None]
 Floats = Sequence[float] | NDArray[np.float64]
@@ -59,6 +66,24 @@ class Comparison:
     prepared: tuple[Prepared, ...]
     ledgers: tuple[Ledger, ...]  # of the cells
     embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
+
+    def __repr__(self) -> str:
+        scores = (f"{row.method} {row.score:.3f}" for row in self.rows)
+        return line(
+            f"Comparison by {self.score_name}", *scores, counted(len({seed for _, seed, _ in self.cells}), "seed")
+        )
+
+    def _repr_html_(self) -> str:
+        from d2dfl.experiment.findings import COLUMNS, cells, note
+
+        return table_html("Comparison", COLUMNS, map(cells, self.rows), note(self))
+
+    def plot(self, path: "str | Path | None" = None) -> "Figure":
+        """Score against rounds as a figure; with a path (.png, .svg, .pdf) it is drawn there, too."""
+        from d2dfl.experiment.findings import curves_figure
+        from d2dfl.report.drawing.lines import write_figure
+
+        return write_figure(curves_figure(self), path)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -121,25 +146,27 @@ def compare(
     record: RunFolder | None = None,
     progress: Progress = silent,
     logs: Sequence[str] = (),
+    inputs: Inputs | None = None,
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
     With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
-    where scores are written in that folder while training goes on: tensorboard, csv.
+    where scores are written in that folder while training goes on: tensorboard, csv. Data, links and model are those that
+    the configuration names, unless others are given as `inputs`.
     """
     check_logs(logs)
     names = with_yardsticks(methods)
     # First of all: minutes of discovery would be in vain where the checkpoint turns out to be damaged.
     number = len(names) * len(seeds)
     saved = record.checkpoints.load([config.network.devices] * number) if record else [None] * number
-    dataset = data_set(config, seed=0)
+    inputs = inputs or Inputs(data_set(config, seed=0))
     prepared: list[Prepared] = []
     for seed in seeds:
-        setting = setting_of(config, seed, dataset)
+        setting = setting_of(config, seed, inputs.dataset, inputs.links)
         for name in names:
             progress(f"discover: {name}, seed {seed}", len(prepared) / (len(names) * len(seeds)))
             prepared.append(prepare(config, setting, name))
-    factory = factory_of(config, dataset)
+    factory = inputs.model or factory_of(config, inputs.dataset)
     runs = [(item.data, item.setting.seed) for item in prepared]
     check_training(factory, runs, config.federation)
     states = [

@@ -5,18 +5,17 @@ import io
 from functools import partial
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from d2dfl.discovery.discover import METHODS
 from d2dfl.energy.ledger import PURPOSES
 from d2dfl.experiment.compare import Comparison, Row
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.experiment.setting import IID
+from d2dfl.report.drawing.lines import Line as Series
+from d2dfl.report.drawing.lines import figure_of, write_figure
 from d2dfl.report.findings import Bars, Chart, Findings, Line, Map, Picture, Table, counted, span
-from d2dfl.report.look import COLOURS, GREY
 from d2dfl.storage import write_whole
 
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
@@ -45,42 +44,24 @@ def markdown(comparison: Comparison) -> str:
     """The table as Markdown."""
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 1) + "|"]
     lines += ["| " + " | ".join(cells(row)) + " |" for row in comparison.rows]
-    return "\n".join([*lines, "", _note(comparison), ""])
+    return "\n".join([*lines, "", note(comparison), ""])
 
 
-def _note(comparison: Comparison) -> str:
+def note(comparison: Comparison) -> str:
+    """What stands below the table."""
     return (
         f"score: {comparison.score_name}; rounds: until the score that no exchange ends with, {comparison.target:.3f}"
     )
 
 
-def draw_curves(comparison: Comparison, path: Path) -> None:
+def curves_figure(comparison: Comparison) -> Figure:
     """Score against rounds, mean over seeds with a band of one standard deviation."""
-    with matplotlib.rc_context({"svg.hashsalt": "d2dfl", "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(7.0, 4.2), layout="constrained")
-        axes = figure.add_subplot()
-        colours = iter(COLOURS)
-        for row in comparison.rows:
-            mine = [curve for method, _, curve in comparison.cells if method == row.method]
-            rounds, scores = mine[0].rounds, np.array([curve.scores for curve in mine])
-            yardstick = row.method in (IID, "none")
-            colour = GREY if yardstick else next(colours)
-            dashes = ":" if row.method == "none" else "--" if yardstick else "-"
-            axes.plot(
-                rounds, scores.mean(axis=0), label=title_of(row.method), linewidth=1.8, color=colour, linestyle=dashes
-            )
-            low, high = scores.mean(axis=0) - scores.std(axis=0), scores.mean(axis=0) + scores.std(axis=0)
-            axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
-        axes.set_xlabel("round")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_ylabel(comparison.score_name)
-        axes.grid(alpha=0.25)
-        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        buffer = io.BytesIO()
-        figure.savefig(
-            buffer, format=path.suffix[1:], dpi=200, metadata={"Date": None} if path.suffix == ".svg" else {}
-        )
-    write_whole(path, buffer.getvalue())
+    lines = []
+    for row in comparison.rows:
+        mine = [curve for method, _, curve in comparison.cells if method == row.method]
+        dashes = {"none": ":", IID: "--"}.get(row.method, "-")
+        lines.append(Series(title_of(row.method), mine[0].rounds, [curve.scores for curve in mine], dashes))
+    return figure_of(lines, "round", comparison.score_name)
 
 
 def write_curves(comparison: Comparison, path: Path) -> None:
@@ -121,7 +102,7 @@ def findings(comparison: Comparison) -> Findings:
             f"{config.federation.interval} minibatches, {counted(seeds, 'seed')}{'; ' + setting.dataset.note if setting.dataset.note else ''}"
         ),
         config=config.to_toml(),
-        tables=(Table("All methods", COLUMNS, tuple(tuple(cells(row)) for row in rows), _note(comparison)),),
+        tables=(Table("All methods", COLUMNS, tuple(tuple(cells(row)) for row in rows), note(comparison)),),
         charts=(
             Chart("Score against rounds", "round", comparison.score_name, tuple(map(partial(_line, comparison), rows))),
         ),
@@ -173,7 +154,7 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     findings(comparison).save(folder)
     write_curves(comparison, folder / "curves.csv")
     for suffix in ("png", "svg"):
-        draw_curves(comparison, folder / f"curves.{suffix}")
+        write_figure(curves_figure(comparison), folder / f"curves.{suffix}")
     _draw_embeddings(comparison, folder)
     first = comparison.prepared[0].setting.seed
     graphs = [

@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.data.allocate import allocate, largest
-from d2dfl.data.datasets import load
 from d2dfl.discovery.discover import METHODS, Discovery, discover, method_named, methods_listed
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game.pair_claims import single_label
 from d2dfl.energy.ledger import TRAINING, Ledger, Meter
 from d2dfl.energy.radios import radio_of
 from d2dfl.errors import UserError
+from d2dfl.experiment.inputs import configured_links
+from d2dfl.experiment.inputs import data_set as data_set
 from d2dfl.federation import Curves, Federated
 from d2dfl.network import Network
+from d2dfl.network.links import Links
 from d2dfl.partition.kmeans import Clusters
 from d2dfl.partition.paradigms import PARADIGMS, Paradigm, Partitioning
 from d2dfl.partition.privacy import noised_counts
@@ -64,18 +66,17 @@ def paradigm_of(config: Config) -> Paradigm:
     return PARADIGMS[config.partition.paradigm]
 
 
-def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
-    """Steps 1 and 2."""
+def setting_of(config: Config, seed: int, dataset: Dataset, links: Links | None = None) -> Setting:
+    """Steps 1 and 2. Without links of one's own, those that the configuration names or describes."""
     paradigm = paradigm_of(config)
     paradigm.check(dataset)
     radio_of(config.energy)  # energy is counted at the end: a wrong name is found now
     truth = paradigm.skew(config, dataset)
-    rule, devices = config.data.allocation, config.network.devices
-    samples = config.data.samples or min(largest(truth, devices, rule), config.network.samples_per_device)
-    holdings = tuple(allocate(truth, devices, rule, samples=samples, seed=seed))
+    holdings = dataset.owners.holdings if dataset.owners else dealt_out(config, truth, seed)
+    around = (links or configured_links(config)).around
     partitioning = paradigm.part(config, dataset, holdings, seed)
     counts = held_counts(holdings, partitioning.partition_of, partitioning.partitions)
-    network = _with_clusters(Network.around(counts, config, seed), partitioning.clusters, config)
+    network = _with_clusters(around(counts, config, seed), partitioning.clusters, config)
     reported = network
     if config.privacy.epsilon == 0:
         network = reported = _with_sketches(network, dataset, partitioning, holdings, seed)
@@ -85,8 +86,15 @@ def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
             if partitioning.reported is None
             else partitioning.reported.counts
         )
-        reported = _with_clusters(Network.around(heard.astype(np.float64), config, seed), partitioning.reported, config)
+        reported = _with_clusters(around(heard.astype(np.float64), config, seed), partitioning.reported, config)
     return Setting(config, seed, dataset, holdings, partitioning, network, reported, truth)
+
+
+def dealt_out(config: Config, truth: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], ...]:
+    """Who holds what at the start, by the configuration's rule."""
+    rule, devices = config.data.allocation, config.network.devices
+    samples = config.data.samples or min(largest(truth, devices, rule), config.network.samples_per_device)
+    return tuple(allocate(truth, devices, rule, samples=samples, seed=seed))
 
 
 def _with_clusters(network: Network, clusters: Clusters | None, config: Config) -> Network:
@@ -122,6 +130,12 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         order = stream(setting.seed, "iid-shuffle").permutation(len(pool))
         sizes = np.cumsum([len(held) for held in setting.holdings])[:-1]
         return Prepared(IID, setting, None, None, learning(config, setting, tuple(np.split(pool[order], sizes))))
+    found, moved = exchanged(config, setting, method)
+    return Prepared(method, setting, found, moved, learning(config, setting, moved.holdings))
+
+
+def exchanged(config: Config, setting: Setting, method: str) -> tuple[Discovery, ExchangeResult]:
+    """Discover the graph and move the datapoints."""
     found = _settled(
         discover(setting.reported_network, config, seed=setting.seed, method=method_named(method).name), setting
     )
@@ -140,7 +154,7 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         raise UserError(
             f"the exchange left device {empty[0]} without data: raise network.threshold, or set exchange.keep=acknowledged"
         )
-    return Prepared(method, setting, found, moved, learning(config, setting, moved.holdings))
+    return found, moved
 
 
 def _settled(found: Discovery, setting: Setting) -> Discovery:
@@ -156,14 +170,6 @@ def _settled(found: Discovery, setting: Setting) -> Discovery:
 def learning(config: Config, setting: Setting, holdings: tuple[NDArray[np.int64], ...]) -> Federated:
     """What the devices train on."""
     return Federated.of(setting.dataset, holdings, targets=setting.partitioning.labels, loss=paradigm_of(config).loss)
-
-
-def data_set(config: Config, seed: int) -> Dataset:
-    """The dataset of the configuration."""
-    data = config.data
-    return load(
-        data.dataset, seed=seed, split=data.split, verify=data.verify, download=data.download, radio=config.radio
-    )
 
 
 def energy(prepared: Prepared, curves: Curves, parameters: int, radio: str | None = None) -> Ledger:
