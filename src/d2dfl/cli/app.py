@@ -20,9 +20,13 @@ from d2dfl.cli.graphs import compare_graphs_command, discover_command, network_c
 from d2dfl.cli.learn import compare_and_print, data_app, learning_config, rerun_and_print
 from d2dfl.cli.options import (
     ConfigFile,
+    DataFile,
     DatasetName,
+    DeviceColumn,
     Devices,
     Edges,
+    LabelColumn,
+    LinksFile,
     LogNames,
     ParadigmName,
     Preset,
@@ -33,6 +37,7 @@ from d2dfl.cli.options import (
     Settings,
     TrustRule,
     config_of,
+    own_config,
 )
 from d2dfl.cli.output import say
 from d2dfl.cli.report import report_command
@@ -110,6 +115,10 @@ def run_command(
         str | None, typer.Option(help="How the graph is found.  [default: by preset]", show_default=False)
     ] = None,
     dataset: DatasetName = None,
+    data: DataFile = None,
+    label: LabelColumn = None,
+    device: DeviceColumn = None,
+    network: LinksFile = None,
     paradigm: ParadigmName = "supervised",
     scheme: SchemeName = None,
     rounds: Rounds = None,
@@ -132,13 +141,28 @@ def run_command(
 ) -> None:
     """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
     if again is not None:
-        given = (method, dataset, scheme, rounds, devices, trust, edges, settings, config_file)
+        given = (
+            method,
+            dataset,
+            data,
+            label,
+            device,
+            network,
+            scheme,
+            rounds,
+            devices,
+            trust,
+            edges,
+            settings,
+            config_file,
+        )
         if any(option is not None for option in given) or (paradigm, seed, preset_name) != ("supervised", 0, "best"):
             raise UserError("--from takes settings, methods and seeds from the folder: give no others beside it")
         rerun_and_print(again, out, RUNS / "run", resume, log or [])
         return
     config = config_of(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
+    config = own_config(config, dataset, data, label, device, network, devices, trust)
     chosen = method_named(method or config.discovery.method).name
     compare_and_print(config, [chosen], [seed], out, RUNS / "run", resume, log or [])
 
@@ -150,6 +174,10 @@ def compare_command(
     ] = "all",
     seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 3,
     dataset: DatasetName = None,
+    data: DataFile = None,
+    label: LabelColumn = None,
+    device: DeviceColumn = None,
+    network: LinksFile = None,
     paradigm: ParadigmName = "supervised",
     scheme: SchemeName = None,
     rounds: Rounds = None,
@@ -166,6 +194,7 @@ def compare_command(
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
     config = config_of(preset_name, config_file, settings, devices, None, None, trust, edges, None, paradigm)
     config = learning_config(config, dataset, scheme, rounds)
+    config = own_config(config, dataset, data, label, device, network, devices, trust)
     from d2dfl.experiment.setting import methods_named  # imports PyTorch
 
     names = methods_named(methods)

@@ -58,6 +58,28 @@ DatasetName = Annotated[
     str | None,
     typer.Option("--dataset", help="Dataset; `d2dfl data list` names them.  [default: digits]", show_default=False),
 ]
+DataFile = Annotated[
+    Path | None,
+    typer.Option("--data", help="Data of your own: .npz (X, y, device), .csv or .parquet.", show_default=False),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option("--label-column", help="Column of --data with the labels.  [default: label]", show_default=False),
+]
+DeviceColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--device-column", help="Column of --data that says who holds a row.  [default: device]", show_default=False
+    ),
+]
+LinksFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--network",
+        help="Links of your own: .npz or .json with drop or rss, and trust if it is known.",
+        show_default=False,
+    ),
+]
 SchemeName = Annotated[
     str | None,
     typer.Option(
@@ -102,3 +124,36 @@ def config_of(
     if edges is not None:
         given["discovery.edges"] = edges
     return config.with_(**given)
+
+
+def own_config(
+    config: Config,
+    dataset: str | None,
+    data: Path | None,
+    label: str | None,
+    device: str | None,
+    network: Path | None,
+    devices: int | None,
+    trust: str | None,
+) -> Config:
+    """The configuration with the user's own files in it, and what they say about themselves."""
+    if (label is not None or device is not None) and (data is None or data.suffix.lower() == ".npz"):
+        option = "--label-column" if label is not None else "--device-column"
+        raise UserError(f"{option} names a column of a .csv or .parquet file: give one with --data")
+    if dataset is not None and data is not None:
+        raise UserError(f"--dataset {dataset!r:.40} and --data are both given: give only one of them")
+    if device is not None and devices is not None:
+        raise UserError("--device-column says who holds a row, and --devices deals rows out: give only one of them")
+    if not (data or network or config.network.file or Path(config.data.dataset).suffix):
+        return config
+    given = {"data.dataset": data and str(data), "data.label": label, "data.device": device}
+    config = config.with_(**{path: value for path, value in given.items() if value is not None})
+    config = config.with_(**{"network.file": str(network)}) if network is not None else config
+    from d2dfl.data.own_files import is_file
+    from d2dfl.experiment.inputs import configured_links, pinned  # imports PyTorch
+
+    if data is not None and not is_file(str(data)):
+        raise UserError(f"cannot tell the format of {str(data)!r}: give a file that ends in .npz, .csv or .parquet")
+    if network is not None and trust is not None and configured_links(config).trusted:
+        raise UserError(f"--trust is given, and {network} says who trusts whom: give only one of them")
+    return pinned(config, dealt=devices is not None)

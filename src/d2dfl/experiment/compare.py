@@ -20,6 +20,7 @@ from d2dfl.experiment.inputs import Inputs
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.setting import IID, Prepared, data_set, energy, paradigm_of, prepare, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
+from d2dfl.experiment.training import Weights, models_of, weights_of
 from d2dfl.federation import Curves, State, check_training, embeddings, model_named, start, train_many
 from d2dfl.federation.models import Factory
 from d2dfl.notebook import counted, line, table_html
@@ -66,6 +67,7 @@ class Comparison:
     prepared: tuple[Prepared, ...]
     ledgers: tuple[Ledger, ...]  # of the cells
     embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
+    weights: tuple[Weights, ...] = ()  # of the cells: the final model's state, or those of all devices
 
     def __repr__(self) -> str:
         scores = (f"{row.method} {row.score:.3f}" for row in self.rows)
@@ -178,7 +180,10 @@ def compare(
     result = _measured(config, prepared, curves, states, names)
     if record is not None:
         write_whole(record.path / RESULTS, json.dumps(result.to_dict(), allow_nan=False).encode())
-    return replace(result, embeddings=_embedded(config, factory, prepared, states))
+    weights = tuple(
+        weights_of(models_of(factory, data, state, config)) for (data, _), state in zip(runs, states, strict=True)
+    )
+    return replace(result, embeddings=_embedded(config, factory, prepared, states), weights=weights)
 
 
 def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:

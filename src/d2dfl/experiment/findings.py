@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from d2dfl.discovery.discover import METHODS
 from d2dfl.energy.ledger import PURPOSES
 from d2dfl.experiment.compare import Comparison, Row
+from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.experiment.setting import IID
 from d2dfl.report.drawing.lines import Line as Series
@@ -164,3 +165,4 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     ]
     for suffix in ("png", "html"):
         draw_row(comparison.prepared[0].setting.network, graphs, folder / f"graphs.{suffix}")
+    write_exports(comparison, folder)

@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,8 +134,6 @@ def weights_of(models: Sequence[nn.Module]) -> Weights:
 
 def save_weights(weights: Weights, path: Path) -> None:
     """Write a plain state dictionary for `torch.load(path, weights_only=True)`; the same weights give the same bytes."""
-    import io
-
     buffer = io.BytesIO()
     torch.save(weights, buffer)
     write_whole(path, buffer.getvalue())
