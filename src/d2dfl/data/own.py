@@ -144,6 +144,8 @@ def _targets(given: Arrays, learning: Learning | None) -> tuple[NDArray[Any], tu
         found = numbers("y", values).astype(np.float64)
         if np.abs(found).max() > LARGEST_VALUE:
             raise UserError("y holds numbers beyond a billion: give them in a larger unit")
+        if found.min() == found.max():
+            raise UserError(f"y holds one number only, {found[0]:g}: there is nothing to learn from it")
         return found.astype(np.float32), ()
     names, classes = _classes(values)
     if given.class_names and names and all(name.isdigit() and int(name) < len(given.class_names) for name in names):

@@ -16,7 +16,7 @@ from d2dfl.data.own import Learning, OwnData, own_data
 from d2dfl.discovery.discover import Discovery, method_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.compare import Comparison, Progress, compare, silent
-from d2dfl.experiment.inputs import Inputs
+from d2dfl.experiment.inputs import Inputs, checked_seed
 from d2dfl.experiment.setting import exchanged, methods_named, setting_of
 from d2dfl.experiment.training import Model, factory_from
 from d2dfl.federation import EMBEDDING
@@ -127,7 +127,8 @@ class Shared:
         outputs = EMBEDDING if config.partition.paradigm == "unsupervised" else dataset.classes or 1
         factory = None if model is None or isinstance(model, str) else factory_from(model, dataset.shape, outputs)
         names = [self.discovery.method] if methods is None else _methods(methods)
-        chosen = [self.discovery.seed + n for n in range(seeds)] if isinstance(seeds, int) else list(seeds)
+        first = self.discovery.seed
+        chosen = list(range(first, first + seeds)) if isinstance(seeds, int) else list(map(checked_seed, seeds))
         if not chosen:
             raise UserError(f"seeds cannot be {seeds!r}: give how many, at least 1, or which")
         return compare(config, names, chosen, progress=progress, inputs=Inputs(dataset, self.links, factory))
@@ -173,6 +174,7 @@ def share(
     kind     table, image or signal, where the shape of X does not tell
     config   all settings; or a `preset`, "best" or "paper". `method`, `edges` and `seed` as in `discover`
     """
+    seed = checked_seed(seed)
     known = _links(links, rss, trust)
     settings = _config(config, preset, paradigm)
     number = devices if devices is not None else known.devices
@@ -183,6 +185,7 @@ def share(
     changes: dict[str, Any] = {"partition.paradigm": asked, "network.devices": _how_many(own, number, settings)}
     changes |= {"data.dataset": own.name, "discovery.method": method_named(method or settings.discovery.method).name}
     changes |= {"network.partitions": len(own.class_names)} if own.class_names else {}
+    changes |= _fitting(own, settings) if config is None else {}
     changes |= {"discovery.edges": edges} if edges is not None else {}
     changes |= {"network.trust": trust} if isinstance(trust, str) else {}
     settings = settings.with_(**changes)
@@ -197,6 +200,15 @@ def _learning(given: str | None, asked: str) -> Learning | None:
     if given is None and asked == "supervised":
         return None
     return "numbers" if asked == "regression" else "classes"
+
+
+def _fitting(own: OwnData, config: Config) -> dict[str, int]:
+    """Where settings are ours: no more components than features, no more ranges than different numbers."""
+    features = int(np.prod(own.inputs.shape[1:]))
+    fitting = {"partition.components": min(config.partition.components, features, len(own.inputs))}
+    if not own.class_names:
+        fitting["partition.ranges"] = min(config.partition.ranges, len(np.unique(own.targets)))
+    return fitting
 
 
 def _how_many(own: OwnData, number: int | Sequence[Any] | None, config: Config) -> int:

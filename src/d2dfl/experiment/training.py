@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.errors import UserError, described
+from d2dfl.experiment.inputs import checked_seed
 from d2dfl.experiment.setting import dealt_out, paradigm_of
 from d2dfl.federation import Curves, Federated, State, check_training, model_named, model_of, start
 from d2dfl.federation import train as train_federation
@@ -89,7 +90,7 @@ def train(
     `model` is a name (`mlp`, `cnn`, …), a class or function called with (shape, outputs) or with nothing, or a module;
     without it one that suits the inputs. Rounds, scheme, optimiser and so on are the configuration's [federation].
     """
-    config = config or Config()
+    config, seed = config or Config(), checked_seed(seed)
     settings, devices = (
         config.federation,
         data if isinstance(data, Federated) else _on_devices(data, config, holdings, seed),
@@ -179,4 +180,4 @@ def _factory(model: Any) -> Factory:
         return lambda _shape, _outputs: model()
     if len(needed) in (0, 2):
         return model  # type: ignore[no-any-return]  # called with two arguments
-    raise UserError(f"model takes {len(needed)} arguments: give one that takes (shape, outputs), or none")
+    raise UserError(f"model takes {counted(len(needed), 'argument')}: give one that takes (shape, outputs), or none")
