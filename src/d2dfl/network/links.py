@@ -122,7 +122,9 @@ def links_file(path: Path) -> Links:
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     if ("drop" in arrays) == ("rss" in arrays):
-        raise UserError(f"{path} has {'both' if 'drop' in arrays else 'neither'} drop and rss: give one of them")
+        raise UserError(
+            f"{path} {'holds drop and rss: give one of them' if 'drop' in arrays else 'holds no links: give drop or rss'}"
+        )
     side = np.shape(arrays["drop"] if "drop" in arrays else arrays["rss"])
     if len(side) != 2 or not side[0]:
         raise UserError(f"{path} has links of the shape {side}: give [receiver, transmitter]")
