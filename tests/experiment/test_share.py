@@ -147,9 +147,8 @@ def test_any_model_trains_with_and_without_the_exchange(model: Any) -> None:
     assert [row.method for row in result.rows] == ["closest", "none", "iid"]
     assert all(curve.rounds[-1] == 3 for _, _, curve in result.cells)
     assert all(row.score > 0.4 for row in result.rows)
-    names = {None: "0.weight", "mlp": "1.weight"}
-    first = next(iter(result.weights[0]))
-    assert first in ("layer.weight", "1.weight") if model not in names else "weight" in first
+    own = model is not None and model != "mlp"
+    assert all((next(iter(weights)) == "layer.weight") == own for weights in result.weights)
 
 
 def test_comparison_by_methods_and_seeds_on_own_links_and_test_part() -> None:
