@@ -1,4 +1,4 @@
-"""The constants of src/d2dfl/needs.py and discovery/methods/costs.py: what networks take in memory, and what discoveries take in time.
+"""The constants of src/d2dfl/config/needs.py and discovery/methods/costs.py: what networks take in memory, and what discoveries take in time.
 
 Memory: peak resident memory of a process that generates a network and discovers a graph in it, less that of one that did
 both for a tiny network, beside what is predicted. Time: processor time of discoveries over
@@ -18,8 +18,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from d2dfl import METHODS, Config, Network, discover, preset
+from d2dfl.config.needs import network_bytes
 from d2dfl.discovery.needs import OVERHEAD_S, discovery_seconds, discovery_work
-from d2dfl.needs import network_bytes
 
 MEMORY = [
     (devices, slots, parts) for devices in (10_000, 30_000, 100_000) for slots in (8, 64) for parts in (2, 10, 40)

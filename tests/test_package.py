@@ -1,5 +1,6 @@
 """The package's front door."""
 
+import inspect
 import subprocess
 import sys
 
@@ -14,6 +15,35 @@ def test_every_name_is_there() -> None:
         assert name in dir(d2dfl)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = d2dfl.nothing
+
+
+def test_the_front_door_needs_nothing_heavy() -> None:
+    code = (
+        "import sys, d2dfl; print(*(name for name in ('numpy', 'numba', 'torch', 'matplotlib') if name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_what_a_user_needs_is_documented_and_typed() -> None:
+    for name in (
+        "Config",
+        "Network",
+        "Dataset",
+        "Graph",
+        "preset",
+        "discover",
+        "exchange",
+        "train",
+        "compare",
+        "share",
+    ):
+        thing = getattr(d2dfl, name)
+        assert thing.__doc__
+        if inspect.isfunction(thing):
+            signature = inspect.signature(thing)
+            assert signature.return_annotation is not signature.empty, name
+            assert all(one.annotation is not one.empty for one in signature.parameters.values()), name
 
 
 def test_training_alone_loads_no_compiler() -> None:

@@ -1,11 +1,14 @@
 """d2dfl: graph discovery for federated learning with device-to-device data exchange.
 
-from d2dfl import Network, discover, preset
+import d2dfl
 
-config = preset("best")
-network = Network.generate(config, seed=0)
-result = discover(network, config, seed=0)
-print(result.graph.edges, result.evaluation.objective)
+result = d2dfl.share(X, y, device=device_of_row)    # your data, your devices: who should send which rows to whom
+result.rows[3], result.plot(), result.compare(rounds=20)
+
+config = d2dfl.preset("best")                        # or step by step
+network = d2dfl.Network.generate(config, seed=0)
+found = d2dfl.discover(network, config, seed=0)
+print(found.graph.edges, found.evaluation.objective)
 """
 
 from importlib import import_module
@@ -14,37 +17,60 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from d2dfl.config import Config
     from d2dfl.config.presets import preset
+    from d2dfl.data.dataset import Dataset
     from d2dfl.discovery.discover import Discovery, discover
     from d2dfl.discovery.methods import METHODS
     from d2dfl.errors import MissingExtraError, UserError
+    from d2dfl.experiment.compare import Comparison, compare
+    from d2dfl.experiment.own import Shared, share
+    from d2dfl.experiment.training import Trained, train
     from d2dfl.network import Network
     from d2dfl.network.graph import Graph
+    from d2dfl.transfer import ExchangeResult, exchange
 
 __version__ = "0.1.0"
 __all__ = [
     "METHODS",
+    "Comparison",
     "Config",
+    "Dataset",
     "Discovery",
+    "ExchangeResult",
     "Graph",
     "MissingExtraError",
     "Network",
+    "Shared",
+    "Trained",
     "UserError",
+    "compare",
     "discover",
+    "exchange",
     "preset",
+    "share",
+    "train",
 ]
 
 # Where each name is from. They are loaded when they are asked for: training alone needs no compiler and no SciPy, which
 # take half a second and 130 MB.
 _HOMES = {
-    "Config": "config",
-    "MissingExtraError": "errors",
-    "UserError": "errors",
-    "Graph": "network.graph",
     "METHODS": "discovery.methods",
+    "Comparison": "experiment.compare",
+    "Config": "config",
+    "Dataset": "data.dataset",
     "Discovery": "discovery.discover",
-    "discover": "discovery.discover",
+    "ExchangeResult": "transfer",
+    "Graph": "network.graph",
+    "MissingExtraError": "errors",
     "Network": "network",
+    "Shared": "experiment.own",
+    "Trained": "experiment.training",
+    "UserError": "errors",
+    "compare": "experiment.compare",
+    "discover": "discovery.discover",
+    "exchange": "transfer",
     "preset": "config.presets",
+    "share": "experiment.own",
+    "train": "experiment.training",
 }
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
-from d2dfl.network.graph import Graph
+from d2dfl.network.graph import SHOWN, Graph
+from d2dfl.notebook import counted, line, table_html
 from d2dfl.rng import stream
 
 Indices = NDArray[np.int64]
@@ -50,6 +51,19 @@ class ExchangeResult:
     def dropped(self) -> int:
         """Datapoints that were sent and did not arrive."""
         return sum(len(transfer.sent) - len(transfer.arrived) for transfer in self.transfers)
+
+    def __repr__(self) -> str:
+        links = f"{self.moved:,} datapoints sent over {counted(len(self.transfers), 'link')}"
+        return line("ExchangeResult", counted(len(self.holdings), "device"), links, f"{self.dropped:,} did not arrive")
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (f"{one.transmitter} → {one.receiver}", f"{len(one.sent):,}", f"{len(one.arrived):,}")
+            for one in self.transfers[:SHOWN]
+        ]
+        left = len(self.transfers) - len(rows)
+        note = f"and {counted(left, 'more link')}" if left else ""
+        return table_html(repr(self)[1:-1], ("link", "sent", "arrived"), rows, note)
 
 
 def whole_datapoints(graph: Graph, spare: NDArray[np.int64]) -> NDArray[np.int64]:

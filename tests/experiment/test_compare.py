@@ -99,6 +99,9 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "graphs.png",
         "graphs.html",
         "findings.json",
+        "models",
+        "holdings",
+        "graphs",
     }
     assert markdown(result).count("\n| ") == 4
     stored = json.loads((tmp_path / "run" / "results.json").read_text())

@@ -14,7 +14,7 @@ import pytest
 
 from attack import network_files
 from d2dfl import METHODS, Network, UserError, discover, preset
-from d2dfl.network.arrays import read_npy
+from d2dfl.data.arrays import read_npy
 from d2dfl.network.files import load_network, save_network
 from d2dfl.network.tables import read_csv
 

@@ -20,12 +20,12 @@ import demo_findings as demo
 from d2dfl import __version__
 from d2dfl.discovery.discover import METHODS
 from d2dfl.errors import UserError
-from d2dfl.experiment.findings import COLOURS as REPORT_COLOURS
-from d2dfl.experiment.findings import GREY as REPORT_GREY
 from d2dfl.report import look as page_look
 from d2dfl.report.drawing import picture as draw
 from d2dfl.report.findings import FILE, Chart, Findings, Line, Picture
 from d2dfl.report.look import COLOURS, dash_of, logarithmic, palettes, slug, slugs, titles
+from d2dfl.report.look import COLOURS as REPORT_COLOURS
+from d2dfl.report.look import GREY as REPORT_GREY
 from d2dfl.report.page import data as page_data
 from d2dfl.report.page.data import Entry, load_entries, picture_uri
 from d2dfl.report.page.page import STYLES, page, write_page

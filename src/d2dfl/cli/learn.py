@@ -12,10 +12,10 @@ from rich.table import Table
 
 from d2dfl.cli.output import Watch, announce, console, say, to_resume
 from d2dfl.config import Config
+from d2dfl.config.needs import Shape
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UserError
 from d2dfl.experiment.logs import check_logs
-from d2dfl.needs import Shape
 from d2dfl.report.findings import counted
 from d2dfl.storage import read_text
 

@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import RadioConfig
+from d2dfl.config.needs import radio_bytes
 from d2dfl.data import files
-from d2dfl.data.catalogue import CATALOGUE, Entry, Kind
+from d2dfl.data.catalogue import CATALOGUE, Entry
+from d2dfl.data.dataset import Dataset as Dataset
+from d2dfl.data.dataset import standardise
 from d2dfl.data.files import Copied, Form
 from d2dfl.data.radio import SNRS, generate
 from d2dfl.data.readers import Raw
 from d2dfl.data.shares import whole_parts
 from d2dfl.errors import UserError
-from d2dfl.needs import check_memory, radio_bytes
+from d2dfl.memory import check_memory
 from d2dfl.progress import silent
 from d2dfl.rng import stream
 
@@ -24,32 +27,6 @@ SPLITS = ("own", "80/20")
 TEST_SHARE = 0.2
 LARGEST_VALUE = 1e9  # of an input or a target: its square must leave room in a sum
 FEWEST = 5  # datapoints of which a fifth is one
-ROWS = 4096  # read at a time, where a whole array of float64 would be large
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """Data that is ready to train on: inputs are standardised by mean and deviation of the training part."""
-
-    name: str
-    train_inputs: NDArray[np.float32]  # [n, ...] channels first
-    train_targets: NDArray[Any]  # int64 classes, or float32 values for regression
-    test_inputs: NDArray[np.float32]
-    test_targets: NDArray[Any]
-    class_names: tuple[str, ...]
-    kind: Kind
-    note: str = ""
-    test_snr_db: NDArray[np.int64] | None = None  # signals: nominal signal-to-noise ratio of each test datapoint
-
-    @property
-    def classes(self) -> int:
-        """Number of classes; 0 for regression."""
-        return len(self.class_names)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one input."""
-        return tuple(self.train_inputs.shape[1:])
 
 
 @dataclass(frozen=True)
@@ -238,13 +215,10 @@ def _prepare(entry: Entry, raw: Raw, split: str, seed: int, note: str) -> Datase
     if split == "own" and raw.test_inputs is not None:
         train, test = np.arange(len(raw.inputs)), np.arange(len(raw.inputs), len(inputs))
     else:
-        train, test = _split(_strata(entry, targets, raw.snr_db), seed)
+        train, test = split_rows(_strata(entry, targets, raw.snr_db), seed)
     low, high = raw.scale
     x_train, x_test = (_rescaled(inputs[rows], low, high) for rows in (train, test))
-    mean, deviation = _moments(x_train)
-    for array in (x_train, x_test):
-        array -= mean
-        array /= deviation
+    standardise(x_train, x_test)
     kind = np.int64 if entry.classes else np.float32
     return Dataset(
         name=entry.name,
@@ -267,7 +241,7 @@ def _strata(entry: Entry, targets: NDArray[Any], snr_db: NDArray[np.int64] | Non
     return np.asarray(np.unique(keys, return_inverse=True)[1])
 
 
-def _split(strata: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split_rows(strata: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Random rows of the training and test part, 80/20, the test part spread evenly over the strata."""
     sizes = np.bincount(strata)
     wanted = whole_parts(round(TEST_SHARE * len(strata)), sizes / len(strata))
@@ -283,19 +257,3 @@ def _rescaled(inputs: NDArray[Any], low: float, high: float) -> NDArray[np.float
     scaled -= np.float32(low)
     scaled /= np.float32(high - low)
     return scaled
-
-
-def _moments(inputs: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Mean and standard deviation of each channel (or feature), in double precision, some rows at a time."""
-    axes = (0, *range(2, inputs.ndim))
-    count = inputs.size / inputs.shape[1]
-    total, squares = np.zeros(inputs.shape[1]), np.zeros(inputs.shape[1])
-    for start in range(0, len(inputs), ROWS):
-        part = inputs[start : start + ROWS].astype(np.float64)
-        total += part.sum(axis=axes)
-        squares += (part * part).sum(axis=axes)
-    mean = total / count
-    deviation = np.sqrt(np.maximum(squares / count - mean**2, 0.0))
-    deviation[deviation < 1e-12] = 1.0  # a channel that never changes stays at zero
-    shape = (-1, *([1] * (inputs.ndim - 2)))
-    return mean.reshape(shape).astype(np.float32), deviation.reshape(shape).astype(np.float32)

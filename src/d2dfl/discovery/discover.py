@@ -2,7 +2,8 @@
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +18,11 @@ from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
+from d2dfl.notebook import counted, facts_html, line
 from d2dfl.progress import Share, silent
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NEGOTIATION = 3  # V, Q and U over each final link, whatever the method
 
@@ -38,6 +43,30 @@ class Discovery:
     seconds: float
     upper_bound: float | None
     proven: bool
+
+    def _facts(self) -> dict[str, str]:
+        worth, metric = self.evaluation, self.config.reward.metric
+        before, after = worth.distance_before[metric], worth.distance_after[metric]
+        return {
+            "links": f"{counted(len(self.graph.edges), 'link')} among {counted(self.network.devices, 'device')}",
+            "objective": f"objective {worth.objective:.4f} (no exchange {worth.no_exchange:.4f})",
+            "expected": f"{worth.datapoints_moved:,.0f} datapoints sent, {worth.datapoints_lost:,.0f} of them lost",
+            "distance to i.i.d.": f"{metric} to i.i.d. {before:.3f} -> {after:.3f}",
+            "messages": f"{self.messages / self.network.devices:,.0f} messages a device",
+        }
+
+    def __repr__(self) -> str:
+        return line(f"Discovery by {self.method}", *self._facts().values())
+
+    def _repr_html_(self) -> str:
+        return facts_html(f"Discovery by {self.method}", self._facts())
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """The graph as a figure; with a path (.png, .svg, .pdf, .html) it is drawn there, too."""
+        from d2dfl.report.drawing.picture import graph_figure
+
+        title = METHODS[self.method].title if self.method in METHODS else self.method
+        return graph_figure(self.network, self.graph, self.evaluation, title, None if path is None else Path(path))
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values, for JSON."""

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from d2dfl.config import Config
+from d2dfl.config.needs import FOREVER, Shape, played_bytes
 from d2dfl.discovery.methods import METHODS, Method
 from d2dfl.discovery.methods.costs import Game, layout
-from d2dfl.needs import FOREVER, Shape, check_memory, played_bytes
+from d2dfl.memory import check_memory
 
 OVERHEAD_S = 0.01
 

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,28 @@ from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.energy.ledger import PURPOSES, Ledger
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.grid import Cells
+from d2dfl.experiment.inputs import Inputs
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
-from d2dfl.experiment.pipeline import Prepared, Trained, factory_of, prepare, train
+from d2dfl.experiment.pipeline import Prepared, TrainedCell, factory_of, prepare, train
 from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import data_set, paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
+from d2dfl.experiment.training import Weights, models_of, weights_of
 from d2dfl.experiment.values import energy, training_values
 from d2dfl.federation import State, embeddings
+from d2dfl.notebook import counted, line, table_html
 from d2dfl.progress import Step, silent
 from d2dfl.storage import write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
 
 SHOWN = 600  # test inputs whose embeddings are kept for a picture
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Everything that was measured."""
 
@@ -43,6 +51,7 @@ class Comparison:
     prepared: tuple[Prepared, ...]
     ledgers: tuple[Ledger, ...]  # of the cells, with the radio of the configuration
     embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
+    weights: tuple[Weights, ...] = ()  # of the cells: the final model's state, or those of all devices
 
     @cached_property
     def point(self) -> Point:
@@ -65,6 +74,23 @@ class Comparison:
     @property
     def score_name(self) -> str:
         return self.results.score_name(self.point)
+
+    def __repr__(self) -> str:
+        scores = (f"{row.name} {row.score:.3f}" for row in self.rows)
+        return line(f"Comparison by {self.score_name}", *scores, counted(len(self.results.seeds), "seed"))
+
+    def _repr_html_(self) -> str:
+        from d2dfl.experiment.findings import table_of
+
+        table = table_of(self)
+        return table_html("Comparison", table.columns, table.rows, table.note)
+
+    def plot(self, path: "str | Path | None" = None) -> "Figure":
+        """Score against rounds as a figure; with a path (.png, .svg, .pdf) it is drawn there, too."""
+        from d2dfl.experiment.findings import curves_figure
+        from d2dfl.report.drawing.lines import write_figure
+
+        return write_figure(curves_figure(self), path)
 
     def to_dict(self) -> dict[str, Any]:
         """All measures, and where the joules went."""
@@ -112,18 +138,20 @@ def compare(
     record: RunFolder | None = None,
     progress: Step = silent,
     logs: Sequence[str] = (),
+    inputs: Inputs | None = None,
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
     With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
-    where scores are written in that folder while training goes on: tensorboard, csv.
+    where scores are written in that folder while training goes on: tensorboard, csv. Data, links and model are those that
+    the configuration names, unless others are given as `inputs`.
     """
     check_logs(logs)
     cells = [Cell("", name, name, seed, config) for seed in seeds for name in with_yardsticks(methods)]
     # First of all: minutes of discovery would be in vain where the checkpoint turns out to be damaged.
     saved = record.checkpoints.load([config.network.devices] * len(cells)) if record else [None] * len(cells)
-    dataset = data_set(config, seed=0)
-    settings = {seed: setting_of(config, seed, dataset) for seed in seeds}
+    inputs = inputs or Inputs(data_set(config, seed=0))
+    settings = {seed: setting_of(config, seed, inputs.dataset, inputs.links) for seed in seeds}
     items: list[Prepared] = []
     for cell in cells:
         progress(f"discover: {cell.method}, seed {cell.seed}", len(items) / len(cells))
@@ -131,9 +159,15 @@ def compare(
     with _logs(logs, record) as log:
         keep = _keeper(record, cells, log)
         done = train(
-            config, items, dataset, saved=saved, progress=lambda share: progress("train", share), on_round=keep
+            config,
+            items,
+            inputs.dataset,
+            model=inputs.model,
+            saved=saved,
+            progress=lambda share: progress("train", share),
+            on_round=keep,
         )
-    result = _measured(config, dataset, cells, done)
+    result = _measured(config, inputs, cells, done)
     if record is not None:
         _write(result, record)
     return result
@@ -166,20 +200,22 @@ def _log_round(log: Logs, run: str, state: State) -> None:
     log.log(run, done, values)
 
 
-def _measured(config: Config, dataset: Dataset, cells: Sequence[Cell], done: Sequence[Trained]) -> Comparison:
+def _measured(config: Config, inputs: Inputs, cells: Sequence[Cell], done: Sequence[TrainedCell]) -> Comparison:
+    factory = inputs.model or factory_of(config, inputs.dataset)
     shown: tuple[tuple[str, NDArray[np.float32]], ...] = ()
     if paradigm_of(config).loss is not None:  # models are encoders: what those of the first seed make of test inputs
-        factory, inputs = factory_of(config, dataset), dataset.test_inputs[:SHOWN]
+        tests = inputs.dataset.test_inputs[:SHOWN]
         first = [one for cell, one in zip(cells, done, strict=True) if cell.seed == cells[0].seed]
-        shown = tuple((one.item.method, embeddings(factory, one.data, one.state, inputs)) for one in first)
+        shown = tuple((one.item.method, embeddings(factory, one.data, one.state, tests)) for one in first)
     return Comparison(
         config=config,
-        dataset=dataset,
+        dataset=inputs.dataset,
         cells=tuple(cells),
         values=tuple(training_values(one) for one in done),
         prepared=tuple(one.item for one in done),
         ledgers=tuple(energy(one.item, one.curves, one.parameters) for one in done),
         embeddings=shown,
+        weights=tuple(weights_of(models_of(factory, one.data, one.state, config)) for one in done),
     )
 
 

@@ -4,18 +4,17 @@ import csv
 import io
 from pathlib import Path
 
-import matplotlib
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.experiment.charts import curve_chart, energy_bars
 from d2dfl.experiment.compare import Comparison, title_of
+from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.experiment.results import Row
 from d2dfl.experiment.store import CONFIG
+from d2dfl.report.drawing.lines import figure_of, write_figure
 from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, counted, span
-from d2dfl.report.look import COLOURS, GREY
 from d2dfl.storage import write_whole
 from d2dfl.terminal import UNKNOWN, number
 
@@ -77,28 +76,9 @@ def markdown(comparison: Comparison) -> str:
     return "\n".join([*lines, "", table.note, ""])
 
 
-def draw_curves(chart: Chart, path: Path) -> None:
+def curves_figure(comparison: Comparison) -> Figure:
     """Score against rounds, mean over seeds with a confidence band."""
-    with matplotlib.rc_context({"svg.hashsalt": "d2dfl", "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(7.0, 4.2), layout="constrained")
-        axes = figure.add_subplot()
-        colours = iter(COLOURS)
-        for line in chart.lines:
-            yardstick = line.name in (IID, NO_EXCHANGE)
-            colour = GREY if yardstick else next(colours)
-            dashes = ":" if line.name == NO_EXCHANGE else "--" if yardstick else "-"
-            axes.plot(line.x, line.mean, label=line.title, linewidth=1.8, color=colour, linestyle=dashes)
-            axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
-        axes.set_xlabel(chart.x_name)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_ylabel(chart.y_name)
-        axes.grid(alpha=0.25)
-        axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-        buffer = io.BytesIO()
-        figure.savefig(
-            buffer, format=path.suffix[1:], dpi=200, metadata={"Date": None} if path.suffix == ".svg" else {}
-        )
-    write_whole(path, buffer.getvalue())
+    return figure_of(_curves(comparison), {NO_EXCHANGE: ":", IID: "--"})
 
 
 def write_curves(comparison: Comparison, path: Path) -> None:
@@ -175,7 +155,7 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     findings(comparison).save(folder)
     write_curves(comparison, folder / "curves.csv")
     for suffix in ("png", "svg"):
-        draw_curves(_curves(comparison), folder / f"curves.{suffix}")
+        write_figure(curves_figure(comparison), folder / f"curves.{suffix}")
     _draw_embeddings(comparison, folder)
     first = comparison.prepared[0].setting.seed
     graphs = [
@@ -185,3 +165,4 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     ]
     for suffix in ("png", "html"):
         draw_row(comparison.prepared[0].setting.network, graphs, folder / f"graphs.{suffix}")
+    write_exports(comparison, folder)

@@ -37,7 +37,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Trained:
+class TrainedCell:
     """What came of a training."""
 
     item: Prepared
@@ -76,15 +76,17 @@ def train(
     items: Sequence[Prepared],
     dataset: Dataset,
     *,
+    model: Factory | None = None,
     saved: Sequence[State | None] = (),
     progress: Callable[[float], None] = lambda _: None,
     on_round: Callable[[int, Sequence[State]], None] = lambda _number, _states: None,
-) -> list[Trained]:
+) -> list[TrainedCell]:
     """Train what is prepared, together where that pays, and from saved states where there are any.
 
+    `model` takes the place of the configuration's.
     `on_round` hears the number of the training that has finished a round, and the states of all.
     """
-    factory = factory_of(config, dataset)
+    factory = model or factory_of(config, dataset)
     datas = [federated(config, item, dataset) for item in items]
     runs = [(data, item.setting.seed) for data, item in zip(datas, items, strict=True)]
     check_training(factory, runs, config.federation)
@@ -96,7 +98,7 @@ def train(
         factory, runs, config.federation, progress, lambda number, _: on_round(number, states), states=states
     )
     return [
-        Trained(item, data, curve, int(state.params.shape[1]), state)
+        TrainedCell(item, data, curve, int(state.params.shape[1]), state)
         for item, data, curve, state in zip(items, datas, curves, states, strict=True)
     ]
 

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.data.allocate import allocate, largest, what_would_fit
-from d2dfl.data.datasets import load
 from d2dfl.discovery.game.pair_claims import single_label
 from d2dfl.energy.radios import radio_of
 from d2dfl.errors import UserError
+from d2dfl.experiment.inputs import configured_links
+from d2dfl.experiment.inputs import data_set as data_set
 from d2dfl.network import Network
+from d2dfl.network.links import Links
 from d2dfl.partition.kmeans import Clusters
 from d2dfl.partition.paradigms import PARADIGMS, Paradigm, Partitioning
 from d2dfl.partition.privacy import noised_counts
@@ -39,40 +41,41 @@ def paradigm_of(config: Config) -> Paradigm:
     return PARADIGMS[config.partition.paradigm]
 
 
-def data_set(config: Config, seed: int) -> Dataset:
-    """The dataset of the configuration."""
-    data = config.data
-    return load(
-        data.dataset, seed=seed, split=data.split, verify=data.verify, download=data.download, radio=config.radio
-    )
+def setting_of(config: Config, seed: int, dataset: Dataset, links: Links | None = None) -> Setting:
+    """Deal the data out to the devices, partition it as the paradigm does, and lay a network around it.
 
-
-def setting_of(config: Config, seed: int, dataset: Dataset) -> Setting:
-    """Deal the data out to the devices, partition it as the paradigm does, and lay a network around it."""
+    Data that has owners stays with them. Without links of one's own, those that the configuration names or describes.
+    """
     paradigm = paradigm_of(config)
     paradigm.check(dataset)
     radio_of(config.energy)  # energy is counted at the end: a wrong name is found now
     truth = paradigm.skew(config, dataset)
-    rule, devices = config.data.allocation, config.network.devices
-    samples = config.data.samples or min(largest(truth, devices, rule), config.network.samples_per_device)
-    if not samples:
-        raise UserError(
-            f"{dataset.name} has {len(truth):,} datapoints to train on, too few for {rule} at each of {devices:,} devices: "
-            f"give {what_would_fit(truth, devices, rule)}"
-        )
-    holdings = tuple(allocate(truth, devices, rule, samples=samples, seed=seed))
+    holdings = dataset.owners.holdings if dataset.owners else dealt_out(config, truth, seed, dataset.name)
+    around = (links or configured_links(config)).around
     partitioning = paradigm.part(config, dataset, holdings, seed)
     counts = held_counts(holdings, partitioning.partition_of, partitioning.partitions)
-    network = _with_clusters(Network.around(counts, config, seed), partitioning.clusters, config)
+    network = _with_clusters(around(counts, config, seed), partitioning.clusters, config)
     reported = network
     if config.privacy.epsilon == 0:
         network = reported = _with_sketches(network, dataset, partitioning, holdings, seed)
     else:  # sketches are not noised, so nobody tells any
         told = partitioning.reported
         heard = noised_counts(counts, config.privacy, seed) if told is None else told.counts
-        reported = _with_clusters(Network.around(heard.astype(np.float64), config, seed), told, config)
+        reported = _with_clusters(around(heard.astype(np.float64), config, seed), told, config)
     values = int(np.prod(dataset.shape)) + 1
     return Setting(config, seed, holdings, partitioning, network, reported, truth, values)
+
+
+def dealt_out(config: Config, truth: NDArray[np.int64], seed: int, name: str) -> tuple[NDArray[np.int64], ...]:
+    """Who holds what at the start, by the configuration's rule."""
+    rule, devices = config.data.allocation, config.network.devices
+    samples = config.data.samples or min(largest(truth, devices, rule), config.network.samples_per_device)
+    if not samples:
+        raise UserError(
+            f"{name} has {len(truth):,} datapoints to train on, too few for {rule} at each of {devices:,} devices: "
+            f"give {what_would_fit(truth, devices, rule)}"
+        )
+    return tuple(allocate(truth, devices, rule, samples=samples, seed=seed))
 
 
 def _with_clusters(network: Network, clusters: Clusters | None, config: Config) -> Network:

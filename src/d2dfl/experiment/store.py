@@ -239,9 +239,23 @@ def _check(path: Path, plan: Plan, again: Again) -> None:
         )
         raise TakenError(f"{path} holds {'this' if same else 'another'} run already: {way}")
     if not same and again == "resume":
-        raise TakenError(f"{path} holds another run: give the same settings as then, or another folder")
+        other = _difference(mark["config"], plan.config)
+        raise TakenError(f"{path} holds another run{other}: give the same settings as then, or another folder")
     if not same:
         raise TakenError(f"{path} holds another run, {_named(mark['plan'])}: give another folder")
+
+
+def _difference(then: str, now: str) -> str:
+    """The first setting in which two configurations differ, as part of a sentence."""
+    try:
+        before, after = (Config().with_toml(text).to_dict() for text in (then, now))
+    except UserError:
+        return ""
+    for section, fields in before.items():
+        for name, value in fields.items():
+            if after[section][name] != value:
+                return f", whose {section}.{name} was {value!r:.80}"
+    return ""
 
 
 def _named(choices: dict[str, Any]) -> str:

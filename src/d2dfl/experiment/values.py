@@ -7,7 +7,7 @@ from d2dfl.energy.bill import BeforeTraining, ModelTraffic, bill
 from d2dfl.energy.ledger import Ledger, Meter
 from d2dfl.energy.radios import RADIOS
 from d2dfl.experiment.cell import Values
-from d2dfl.experiment.pipeline import Prepared, Trained
+from d2dfl.experiment.pipeline import Prepared, TrainedCell
 from d2dfl.federation import Curves
 from d2dfl.transfer import held_counts
 
@@ -36,7 +36,7 @@ def exchange_values(item: Prepared) -> Values:
     return values
 
 
-def training_values(done: Trained) -> Values:
+def training_values(done: TrainedCell) -> Values:
     """All of it: the exchange, the curve, and joules with every radio."""
     curves = done.curves
     ledgers = {radio: energy(done.item, curves, done.parameters, radio) for radio in RADIOS}

@@ -21,7 +21,7 @@ from d2dfl.federation.optimisers import OPTIMISERS, lasting_memory
 from d2dfl.federation.rounds import Run, Training
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.federation.state import Curves, State, identity
-from d2dfl.needs import check_memory
+from d2dfl.memory import check_memory
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from d2dfl.config import ChannelConfig
+from d2dfl.config.needs import FULL_MESH, SLOTS
 from d2dfl.errors import UserError
 from d2dfl.network.tables import read_csv
 from d2dfl.rng import stream
 
-FULL_MESH_LIMIT = 1000
-DEFAULT_SLOTS = 64
 BOLTZMANN_J_K = 1.380649e-23
 ROOM_TEMPERATURE_K = 290.0
 LIGHT_SPEED_M_S = 299_792_458.0
@@ -67,7 +66,7 @@ def hear(positions: Array, slots: int) -> NDArray[np.int32]:
     if devices == 1:
         return np.full((1, 1), -1, dtype=np.int32)
     if slots == 0:
-        slots = devices - 1 if devices <= FULL_MESH_LIMIT else DEFAULT_SLOTS
+        slots = devices - 1 if devices <= FULL_MESH else SLOTS
     slots = min(slots, devices - 1)
     if slots == devices - 1:
         everyone = np.broadcast_to(np.arange(devices - 1, dtype=np.int32), (devices, devices - 1))

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from d2dfl.config.needs import dense_bytes
 from d2dfl.errors import UserError
-from d2dfl.needs import check_memory, dense_bytes
+from d2dfl.memory import check_memory
 from d2dfl.network.values import FARTHEST_M, MOST, floats, plain, real, shaped, whole, within
 
 REQUIRED = ("counts", "threshold", "trust")

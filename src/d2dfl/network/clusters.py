@@ -8,8 +8,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from d2dfl.compiled import kernel
-
-LINKAGE_LIMIT = 2000
+from d2dfl.config.needs import LINKAGE
 
 
 def reliable_clusters(
@@ -24,7 +23,7 @@ def reliable_clusters(
     devices = candidates.shape[0]
     if devices == 1:
         return np.zeros(1, dtype=np.int32)
-    if devices > LINKAGE_LIMIT:
+    if devices > LINKAGE:
         return np.asarray(_grow(candidates, drop, reliability))
     worst = dense(candidates, drop, missing=1.0)
     worst = np.maximum(worst, worst.T)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import ChannelConfig
+from d2dfl.data.arrays import read_npz
 from d2dfl.errors import UserError
-from d2dfl.needs import check_memory
-from d2dfl.network.arrays import read_npz
+from d2dfl.memory import check_memory
 from d2dfl.network.checks import CLUSTERED, KNOWN, REQUIRED
 from d2dfl.network.clusters import dense
 from d2dfl.network.network import Network
@@ -21,14 +21,20 @@ from d2dfl.storage import read_json, write_whole
 DENSE_LIMIT = 1000  # beyond, files hold the slot layout: an N x N table would be mostly empty
 
 
-def load_network(path: Path, config: ChannelConfig | None = None) -> Network:
-    """Read a network of one's own; every array is checked."""
+def read_arrays(path: Path) -> dict[str, Any]:
+    """The arrays of a network file by name, unchecked."""
     arrays = read_npz(path, KNOWN) if path.suffix == ".npz" else _read_json(path) if path.suffix == ".json" else None
     if arrays is None:
         raise UserError(f"cannot tell the format of {str(path)!r}: give a file that ends in .npz or .json")
     unknown = [name for name in arrays if name not in KNOWN]
     if unknown:
         raise UserError(f"{path} holds {unknown[0]!r:.80}, which no network has: the arrays are {', '.join(KNOWN)}")
+    return arrays
+
+
+def load_network(path: Path, config: ChannelConfig | None = None) -> Network:
+    """Read a network of one's own; every array is checked."""
+    arrays = read_arrays(path)
     missing = [name for name in REQUIRED if name not in arrays]
     if missing:
         raise UserError(f"{path} has no {missing[0]}: a network needs {', '.join(REQUIRED)}, and drop or rss")

@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.network import Network
+from d2dfl.notebook import counted, line, table_html
+
+SHOWN = 30  # links in a notebook
 
 if TYPE_CHECKING:
     import networkx as nx  # loaded when a graph is exported
@@ -37,6 +40,21 @@ class Graph:
         """(transmitter, receiver) of every link."""
         receiver, edge = self.links
         return list(zip(self.transmitter[receiver, edge].tolist(), receiver.tolist(), strict=True))
+
+    def __repr__(self) -> str:
+        amount = f"{self.allocated.sum():,.0f} datapoints to send"
+        return line("Graph", counted(self.devices, "device"), counted(len(self.edges), "link"), amount)
+
+    def _repr_html_(self) -> str:
+        receiver, edge = self.links
+        amount, loss = self.allocated[receiver, edge].sum(axis=1), self.drop[receiver, edge]
+        rows = [
+            (f"{sender} → {taker}", f"{sent:,.1f}", f"{lost:.3f}")
+            for (sender, taker), sent, lost in zip(self.edges[:SHOWN], amount, loss, strict=False)
+        ]
+        left = len(self.edges) - len(rows)
+        note = f"and {counted(left, 'more link')}" if left else ""
+        return table_html(repr(self)[1:-1], ("link", "datapoints to send", "loss probability"), rows, note)
 
     @property
     def received(self) -> NDArray[np.float64]:

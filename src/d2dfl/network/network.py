@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.config import ChannelConfig, Config
+from d2dfl.config.needs import Shape, check_network, slots_of
 from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.errors import UserError
-from d2dfl.needs import Shape, check_network, slots_of
 from d2dfl.network import channel, clusters, trust
+from d2dfl.notebook import counted, facts_html, line
 from d2dfl.rng import stream
 
 
@@ -49,6 +50,23 @@ class Network:
     @property
     def slots(self) -> int:
         return int(self.candidates.shape[1])
+
+    def _facts(self) -> dict[str, str]:
+        heard = self.candidates >= 0
+        links = self.drop[heard]
+        return {
+            "devices": f"{counted(self.devices, 'device')} with {self.counts.sum():,.0f} datapoints",
+            "partitions": counted(self.partitions, "partition"),
+            "links": f"{counted(int(heard.sum()), 'possible link')}, loss {links.mean() if links.size else 0:.3f} in the mean",
+            "trust": f"trust {self.trust[heard].mean() if links.size else 0:.2f}",
+            "clusters": counted(len(self.budget), "reliable cluster"),
+        }
+
+    def __repr__(self) -> str:
+        return line("Network", *self._facts().values())
+
+    def _repr_html_(self) -> str:
+        return facts_html("Network", self._facts())
 
     @property
     def shape(self) -> Shape:

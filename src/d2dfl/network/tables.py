@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
-from d2dfl.needs import check_memory
+from d2dfl.memory import check_memory
 from d2dfl.network.values import MOST
 from d2dfl.storage import LARGEST_TEXT, open_plain, read_text
 

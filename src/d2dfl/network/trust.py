@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.data.arrays import read_npy
 from d2dfl.errors import UserError
-from d2dfl.network.arrays import read_npy
 from d2dfl.rng import stream
 
 Trust = NDArray[np.bool_]  # [receiver, slot, partition]

@@ -83,6 +83,11 @@ def _supervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], s
 def subspace_of(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Subspace:
     """The common subspace of all devices' inputs, noised where privacy is asked for (R34)."""
     settings = config.partition
+    empty = next((device for device, held in enumerate(holdings) if not len(held)), None)
+    if empty is not None:
+        raise UserError(
+            f"device {empty} holds no datapoints, and {settings.paradigm} learning asks each for some: leave it out"
+        )
     parts = [dataset.train_inputs[held].reshape(len(held), -1) for held in holdings]
     noise = None
     if config.privacy.epsilon > 0:

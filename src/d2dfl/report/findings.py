@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
 from d2dfl.errors import UserError
+from d2dfl.notebook import counted as counted
 from d2dfl.storage import read_json, write_whole
 from d2dfl.terminal import plain
 
@@ -200,11 +201,6 @@ def span(values: Iterable[int]) -> str:
     """Whole numbers in a sentence: the one they all are, or the least and the largest."""
     found = sorted(set(values))
     return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
-
-
-def counted(number: int, noun: str) -> str:
-    """1 seed, 3 seeds."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def read_record(kind: Any, content: Any) -> Any:

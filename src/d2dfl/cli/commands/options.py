@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -59,6 +59,28 @@ DatasetName = Annotated[
     str | None,
     typer.Option("--dataset", help="Dataset; `d2dfl data list` names them.  [default: digits]", show_default=False),
 ]
+DataFile = Annotated[
+    Path | None,
+    typer.Option("--data", help="Data of your own: .npz (X, y, device), .csv or .parquet.", show_default=False),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option("--label-column", help="Column of --data with the labels.  [default: label]", show_default=False),
+]
+DeviceColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--device-column", help="Column of --data that says who holds a row.  [default: device]", show_default=False
+    ),
+]
+LinksFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--network",
+        help="Links of your own: .npz or .json with drop or rss, and trust if it is known.",
+        show_default=False,
+    ),
+]
 SchemeName = Annotated[
     str | None,
     typer.Option(
@@ -103,19 +125,26 @@ class Common:
     config_file: ConfigFile = None
 
     def config(self) -> Config:
+        """The configuration that the options make."""
+        given = [NAMES.get(name, name) for name in self._given() if PATHS[name].startswith("network.")]
+        if getattr(self, "network", None) is not None and given:
+            raise UserError(
+                f"--{given[0]} describes a generated network and --network reads one: give only one of them"
+            )
+        return self._made()
+
+    def _given(self) -> dict[str, Any]:
+        """Named options that stand for a setting."""
+        named = {field.name: getattr(self, field.name) for field in fields(self) if field.name in PATHS}
+        return {name: value for name, value in named.items() if value is not None}
+
+    def _made(self) -> Config:
         """Preset and paradigm, then file, then --set, then named options: the later wins."""
         config = preset(self.preset_name, getattr(self, "paradigm", "supervised"))
         if self.config_file is not None:
             config = config.with_toml(read_text(self.config_file, "a TOML file"), str(self.config_file))
         config = config.with_texts(self.settings or [])
-        given = {field.name: getattr(self, field.name) for field in fields(self) if field.name in PATHS}
-        given = {name: value for name, value in given.items() if value is not None}
-        described = [NAMES.get(name, name) for name in given if PATHS[name].startswith("network.")]
-        if getattr(self, "network", None) is not None and described:
-            raise UserError(
-                f"--{described[0]} describes a generated network and --network reads one: give only one of them"
-            )
-        return config.with_(**{PATHS[name]: value for name, value in given.items()})
+        return config.with_(**{PATHS[name]: value for name, value in self._given().items()})
 
 
 @dataclass(frozen=True)
@@ -141,6 +170,10 @@ class Learning(Common):
     """A training, and where it is kept."""
 
     dataset: DatasetName = None
+    data: DataFile = None
+    label: LabelColumn = None
+    device: DeviceColumn = None
+    network: LinksFile = None
     paradigm: ParadigmName = "supervised"
     scheme: SchemeName = None
     rounds: Rounds = None
@@ -148,3 +181,34 @@ class Learning(Common):
     out: RunOut = None
     resume: Resume = False
     log: LogNames = None
+
+    def config(self) -> Config:
+        """With the user's own files in it, and what they say about themselves."""
+        config = self._made()
+        self._check_own()
+        if not (self.data or self.network or config.network.file or Path(config.data.dataset).suffix):
+            return config
+        given = {"data.dataset": self.data and str(self.data), "data.label": self.label, "data.device": self.device}
+        given |= {"network.file": self.network and str(self.network)}
+        config = config.with_(**{path: value for path, value in given.items() if value is not None})
+        from d2dfl.data.own_files import is_file
+        from d2dfl.experiment.inputs import configured_links, pinned  # imports PyTorch
+
+        if self.data is not None and not is_file(str(self.data)):
+            raise UserError(
+                f"cannot tell the format of {str(self.data)!r}: give a file that ends in .npz, .csv or .parquet"
+            )
+        if self.network is not None and self.trust is not None and configured_links(config).trusted:
+            raise UserError(f"--trust is given, and {self.network} says who trusts whom: give only one of them")
+        return pinned(config, dealt=self.devices is not None)
+
+    def _check_own(self) -> None:
+        """Refuse options that contradict each other."""
+        named = self.label is not None or self.device is not None
+        if named and (self.data is None or self.data.suffix.lower() == ".npz"):
+            option = "--label-column" if self.label is not None else "--device-column"
+            raise UserError(f"{option} names a column of a .csv or .parquet file: give one with --data")
+        if self.dataset is not None and self.data is not None:
+            raise UserError(f"--dataset {self.dataset!r:.40} and --data are both given: give only one of them")
+        if self.device is not None and self.devices is not None:
+            raise UserError("--device-column says who holds a row, and --devices deals rows out: give only one of them")

@@ -19,6 +19,8 @@ class NetworkConfig(Section):
     trust: str = option(
         "random:0.5", "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, full, none, or an .npy file"
     )
+    file: str = option("", "run, compare: .npz or .json with links of your own, and trust if it is known")
+    sha256: str = option("", "its checksum, which a run was made with; empty: any")
 
 
 @dataclass(frozen=True)

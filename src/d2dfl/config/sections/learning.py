@@ -10,7 +10,9 @@ from d2dfl.config.section import Section, option
 class DataConfig(Section):
     """Which data, and who holds what of it at the start (R30)."""
 
-    dataset: str = option("digits", "dataset; `d2dfl data list` names them")
+    dataset: str = option(
+        "digits", "dataset; `d2dfl data list` names them; or a file of your own: .npz, .csv, .parquet"
+    )
     split: Literal["own", "80/20"] = option("own", "the set's own training and test part, or the paper's 80/20")
     allocation: str = option("labels:3", "who holds what: labels:K (70/20/10 for 3), dirichlet:ALPHA, shards:K, iid")
     samples: int = option(
@@ -21,6 +23,11 @@ class DataConfig(Section):
     )
     verify: bool = option(True, "take only files that equal the published ones")
     download: bool = option(True, "download files that are not on this machine")
+    label: str = option("label", "own .csv or .parquet: column of the labels or numbers to learn")
+    device: str = option(
+        "device", "own file: column (.npz: device) that says who holds a row; empty: rows are dealt out"
+    )
+    sha256: str = option("", "own file: its checksum, which a run was made with; empty: any")
 
 
 @dataclass(frozen=True)

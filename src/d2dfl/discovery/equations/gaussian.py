@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel
+from d2dfl.config.needs import POINTS
 from d2dfl.network import Network
 
-POINTS = 64  # at least so many stand for the datapoints of a remote cluster; a power of 2
 RATIO, LITERAL, MEAN, MEDIAN = range(4)
 KINDS = ("ratio", "literal", "mean", "median")
 NOTHING = 1e-9  # less of a datapoint is none

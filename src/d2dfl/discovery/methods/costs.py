@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from d2dfl.config import Config
-from d2dfl.needs import POINTS, Shape
+from d2dfl.config.needs import POINTS, Shape
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,18 @@ def draw_row(network: Network, methods: Sequence[Method], path: Path) -> None:
     _draw(network, methods, path, "")
 
 
+def graph_figure(
+    network: Network, graph: Graph, evaluation: Evaluation, title: str = "", path: Path | None = None
+) -> Figure:
+    """One graph as a figure of matplotlib; with a path it is drawn there, too."""
+    if path is not None:
+        draw_graph(network, graph, evaluation, path, title)
+    stage, most = stage_of(network, 400.0), float(graph.allocated.sum(axis=2).max(initial=0.0))
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        return _figure([Scene(title, network, evaluation, stage, links_of(network, graph, stage, most))], "", most)
+
+
 def check_suffix(path: Path) -> str:
     """The format that a file's name asks for, or a UserError."""
     suffix = path.suffix.lower()

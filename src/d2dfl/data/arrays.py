@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
-from d2dfl.needs import check_memory
+from d2dfl.memory import check_memory
 from d2dfl.storage import LARGEST, open_plain
 
 MAGIC = b"\x93NUMPY"
@@ -61,14 +61,14 @@ def read_npy(path: Path, wanted: str = "an .npy file of numbers") -> NDArray[Any
             raise UserError(f"cannot read {str(path)!r}: {_said(error)}") from None
 
 
-def read_npz(path: Path, names: Collection[str]) -> dict[str, NDArray[Any]]:
-    """The arrays in an .npz archive, by name; only those `names` may be there."""
+def read_npz(path: Path, names: Collection[str], what: str = "network", texts: bool = False) -> dict[str, NDArray[Any]]:
+    """The arrays in an .npz archive of `what`, by name; only those `names` may be there. `texts`: also arrays of text."""
     with open_plain(path, "an .npz archive of arrays") as file:
         try:
             _check_directory(file, path)
             with zipfile.ZipFile(file) as archive:
-                members = _members(path, archive.infolist(), names)
-                return {name: _member(archive, info, f"{path}: {name}") for name, info in members.items()}
+                members = _members(path, archive.infolist(), names, what)
+                return {name: _member(archive, info, f"{path}: {name}", texts) for name, info in members.items()}
         except UserError:  # which is a ValueError too
             raise
         except DAMAGE as error:
@@ -83,17 +83,17 @@ def _check_directory(file: IO[bytes], path: Path) -> None:
     file.seek(0)
     at = tail.rfind(b"PK\x05\x06")
     if at >= 0 and int.from_bytes(tail[at + 12 : at + 16], "little") > DIRECTORY:
-        raise UserError(f"{path} has a directory of too many members: a network has a dozen arrays")
+        raise UserError(f"{path} has a directory of too many members: there may be a dozen arrays")
 
 
-def _members(path: Path, infos: list[zipfile.ZipInfo], names: Collection[str]) -> dict[str, zipfile.ZipInfo]:
+def _members(path: Path, infos: list[zipfile.ZipInfo], names: Collection[str], what: str) -> dict[str, zipfile.ZipInfo]:
     """What an archive holds, as far as its directory tells."""
     members: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
         name = info.filename.removesuffix(".npy")
         if name not in names or not info.filename.endswith(".npy"):
             raise UserError(
-                f"{path} holds {info.filename!r:.80}, which no network has: the arrays are {', '.join(names)}"
+                f"{path} holds {info.filename!r:.80}, which no {what} has: the arrays are {', '.join(names)}"
             )
         if name in members:
             raise UserError(f"{path} holds {name} twice: give it once")
@@ -107,18 +107,18 @@ def _members(path: Path, infos: list[zipfile.ZipInfo], names: Collection[str]) -
     total = sum(info.file_size for info in members.values())
     if total > LARGEST:
         raise UserError(f"{path} holds {total:,} bytes of arrays: it may hold {LARGEST:,}")
-    check_memory(2.0 * total, f"the arrays of {path} need", "give a smaller network")
+    check_memory(2.0 * total, f"the arrays of {path} need", f"give a smaller {what}")
     return members
 
 
-def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str) -> NDArray[Any]:
+def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo, label: str, texts: bool) -> NDArray[Any]:
     with archive.open(info) as file:
-        return _array(file, info.file_size, label)
+        return _array(file, info.file_size, label, texts)
 
 
-def _array(file: IO[bytes], size: int, label: str) -> NDArray[Any]:
+def _array(file: IO[bytes], size: int, label: str, texts: bool = False) -> NDArray[Any]:
     """An array from a stream that holds nothing else in `size` bytes."""
-    header, begins = _header(file, label)
+    header, begins = _header(file, label, texts)
     if begins + header.size != size:
         raise UserError(f"{label} has {size - begins:,} bytes of data where its header says {header.size:,}")
     content = np.empty(header.size, dtype=np.uint8)
@@ -135,7 +135,7 @@ def _array(file: IO[bytes], size: int, label: str) -> NDArray[Any]:
     return values.reshape(header.shape, order="F" if header.fortran else "C")
 
 
-def _header(file: IO[bytes], label: str) -> tuple[Header, int]:
+def _header(file: IO[bytes], label: str, texts: bool) -> tuple[Header, int]:
     """The header of an .npy stream, and where its data begins."""
     start = file.read(8)
     if len(start) < 8 or start[:6] != MAGIC or start[6] not in (1, 2, 3):
@@ -147,10 +147,10 @@ def _header(file: IO[bytes], label: str) -> tuple[Header, int]:
     text = file.read(length)
     if len(text) < length:
         raise EOFError("it ends too early")
-    return _understood(text.decode("latin-1"), label), 8 + width + length
+    return _understood(text.decode("latin-1"), label, texts), 8 + width + length
 
 
-def _understood(text: str, label: str) -> Header:
+def _understood(text: str, label: str, texts: bool) -> Header:
     inside = text.strip()
     found: dict[str, str] = {}
     at = 1
@@ -170,8 +170,10 @@ def _understood(text: str, label: str) -> Header:
     shape = tuple(map(int, sides))
     if len(shape) > MOST_AXES:
         raise UserError(f"{label} has {len(shape)} axes: an array here has at most {MOST_AXES}")
-    if not re.fullmatch(r"[<>|=]?(b1|[iu][1248]|f[248])", found["descr"]):
-        raise UserError(f"{label} holds values of the type {found['descr']!r}: give numbers of up to 64 bits")
+    known = r"[<>|=]?(b1|[iu][1248]|f[248]|[US][0-9]{1,3})" if texts else r"[<>|=]?(b1|[iu][1248]|f[248])"
+    if not re.fullmatch(known, found["descr"]) or np.dtype(found["descr"]).itemsize == 0:
+        short = ", or texts of up to 999 characters" if texts else ""
+        raise UserError(f"{label} holds values of the type {found['descr']!r}: give numbers of up to 64 bits{short}")
     return Header(np.dtype(found["descr"]), shape, found["fortran_order"] == "True")
 
 

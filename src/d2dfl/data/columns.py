@@ -1,0 +1,197 @@
+"""What users bring as data: arrays, lists, tensors, frames, datasets. All of it becomes plain NumPy arrays.
+
+Nothing here imports pandas, polars or Hugging Face's datasets: an object is known by what it can do.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.errors import UserError, described
+from d2dfl.memory import check_memory
+
+KINDS = "an array, a frame, or a dataset with a length"
+
+
+class Arrays(NamedTuple):
+    """Inputs, targets and devices as arrays, one row a datapoint."""
+
+    inputs: NDArray[Any]
+    targets: NDArray[Any]
+    device: NDArray[Any] | None
+    class_names: tuple[str, ...] = ()  # of whole-numbered targets, where the data tells them
+
+
+def arrays_from(inputs: Any, targets: Any, device: Any) -> Arrays:
+    """Arrays from whatever holds them. `targets` and `device` may be names of columns of `inputs`."""
+    if _is_table(inputs):
+        return _from_table(inputs, targets, device)
+    for name, value in (("y", targets), ("device", device)):
+        if isinstance(value, str):
+            raise UserError(
+                f"{name} names the column {value!r:.80}, and X has no columns: give an array, or X as a frame"
+            )
+    owner = None if device is None else array_of("device", device)
+    if _is_dataset(inputs):
+        items = _items(inputs, targets is None)
+        if isinstance(items, dict):
+            return _from_table(items, targets, device)
+        inputs, targets = items[0], items[1] if targets is None else targets
+    if targets is None:
+        raise UserError("y is missing: give a label or a number for every row of X")
+    return Arrays(array_of("X", inputs), array_of("y", targets), owner)
+
+
+def array_of(name: str, values: Any) -> NDArray[Any]:
+    """A regular array, or a sentence that names the argument."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise UserError(f"{name} has masked values: fill them or drop their rows")
+    try:
+        if isinstance(values, list | tuple) and values and not isinstance(values[0], str | bytes | int | float):
+            array = np.stack([np.asarray(_plain(value)) for value in values])
+        else:
+            array = np.asarray(_plain(values))
+        if array.dtype == object and array.ndim == 1 and len(array) and _is_regular(array[0]):
+            array = np.stack([np.asarray(_plain(value)) for value in array])
+    except Exception as error:  # whatever a strange object does when it is asked for its values
+        raise UserError(f"{name} is not a regular array: give rows of equal shape ({described(error):.100})") from None
+    if array.ndim == 0:
+        raise UserError(f"{name} is a {type(values).__name__}: give {KINDS}")
+    return array
+
+
+def _plain(values: Any) -> Any:
+    """A tensor as an array; anything else as it is."""
+    if hasattr(values, "detach") and hasattr(values, "cpu"):
+        tensor = values.detach().cpu()
+        return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+    return values
+
+
+def _is_regular(value: Any) -> bool:
+    return isinstance(value, list | tuple | np.ndarray) or hasattr(value, "detach")
+
+
+def _is_table(values: Any) -> bool:
+    return isinstance(values, Mapping) or hasattr(values, "column_names") or hasattr(values, "columns")
+
+
+def _is_dataset(values: Any) -> bool:
+    """Whether it is a map-style dataset: items by number, and no array itself."""
+    if isinstance(values, list | tuple | np.ndarray) or hasattr(values, "__array__"):
+        return False
+    if not hasattr(values, "__len__") or not hasattr(values, "__getitem__") or isinstance(values, str | bytes):
+        raise UserError(f"X is a {type(values).__name__}: give {KINDS}")
+    return True
+
+
+def _from_table(table: Any, targets: Any, device: Any) -> Arrays:
+    columns = _columns(table)
+    if targets is None:
+        raise UserError(f"y is missing: name the column of the labels; the columns are {listed(columns)}")
+    taken = [value for value in (targets, device) if isinstance(value, str)]
+    for name, value in (("y", targets), ("device", device)):
+        if isinstance(value, str) and value not in columns:
+            raise UserError(f"{name} names the column {value!r:.80}, which X does not have: it has {listed(columns)}")
+    features = {name: column for name, column in columns.items() if name not in taken}
+    if not features:
+        raise UserError(f"X has no columns beside {listed(taken)}: give some to learn from")
+    names = _class_names(table, targets) if isinstance(targets, str) else ()
+    return Arrays(
+        _joined(features),
+        array_of("y", columns[targets] if isinstance(targets, str) else targets),
+        None if device is None else array_of("device", columns[device] if isinstance(device, str) else device),
+        names,
+    )
+
+
+def _columns(table: Any) -> dict[Any, Any]:
+    """The columns of a frame, a dataset or a dictionary, by name."""
+    if hasattr(table, "column_names") and hasattr(table, "with_format"):  # of Hugging Face
+        splits = table.column_names
+        if isinstance(splits, Mapping):
+            raise UserError(f"X holds the splits {listed(splits)}: give one of them, such as X[{next(iter(splits))!r}]")
+        return dict(table.with_format("numpy")[:])
+    names = list(table) if isinstance(table, Mapping) else list(table.columns)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UserError(f"X has two columns {twice[0]!r:.80}: give each a name of its own")
+    return {name: table[name] for name in names}
+
+
+def _class_names(table: Any, column: str) -> tuple[str, ...]:
+    """What Hugging Face calls the classes of a column."""
+    features = getattr(table, "features", None)
+    feature = features.get(column) if isinstance(features, Mapping) else None
+    return tuple(getattr(feature, "names", None) or ())
+
+
+def _joined(features: Mapping[Any, Any]) -> NDArray[Any]:
+    """One column as it is, or several as features side by side."""
+    arrays = {name: array_of(f"X, column {name!r:.80},", column) for name, column in features.items()}
+    if len(arrays) == 1:
+        return next(iter(arrays.values()))
+    for name, column in arrays.items():
+        if column.ndim != 1:
+            raise UserError(
+                f"X has the column {name!r:.80} of shape {column.shape} beside others: "
+                "give that column alone, or columns of one number a row"
+            )
+        numbers(f"X, column {name!r:.80},", column)
+    lengths = {len(column) for column in arrays.values()}
+    if len(lengths) > 1:
+        raise UserError(f"X has columns of {min(lengths):,} to {max(lengths):,} rows: give columns of equal length")
+    return np.column_stack([numbers(f"X, column {name!r:.80},", column) for name, column in arrays.items()])
+
+
+def _items(dataset: Any, labelled: bool) -> tuple[Any, Any] | dict[Any, Any]:
+    """All items of a map-style dataset: inputs and targets, or columns where an item is a dictionary."""
+    number = len(dataset)
+    if not number:
+        raise UserError("X has no rows: give at least one datapoint a device")
+    first = dataset[0]
+    if isinstance(first, Mapping):
+        items = [dataset[place] for place in range(number)]
+        return {name: [item[name] for item in items] for name in first}
+    paired = isinstance(first, Sequence) and not isinstance(first, str | bytes)
+    if labelled and not (paired and len(first) == 2):
+        raise UserError("X is a dataset whose items are not pairs (input, label): give y beside it")
+    size = float(np.asarray(_plain(first[0] if paired else first)).nbytes) * number
+    check_memory(3 * size, f"X with {number:,} datapoints needs", "give a smaller part of it")
+    items = [dataset[place] for place in range(number)]
+    return ([item[0] for item in items], [item[1] for item in items] if labelled else None) if paired else (items, None)
+
+
+def numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """An array of real, finite numbers, or a sentence that says where it is not."""
+    if array.dtype.kind == "O":
+        array = _from_objects(name, array)
+    if array.dtype.kind not in "biuf":
+        what = {"U": "text", "S": "text", "c": "complex numbers", "M": "dates", "m": "spans of time"}
+        shown = f", such as {array.flat[0]!s:.40}" if array.dtype.kind in "US" and array.size else ""
+        raise UserError(f"{name} holds {what.get(array.dtype.kind, 'no numbers')}{shown}: give numbers")
+    if array.dtype.kind == "f" and array.size:
+        bad = ~np.isfinite(array).reshape(len(array), -1).all(axis=1)
+        if bad.any():
+            row = int(bad.argmax())
+            raise UserError(f"{name} holds NaN or infinity in row {row:,}: fill such values or drop their rows")
+    return array
+
+
+def _from_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Numbers out of an array of Python's objects."""
+    kinds = (bool, int, float, np.bool_, np.integer, np.floating)
+    for place, value in enumerate(array.flat):
+        if not isinstance(value, kinds):
+            row = place // max(array.size // max(len(array), 1), 1)
+            shown = "nothing" if value is None or type(value).__name__ == "NAType" else f"{value!r:.40}"
+            raise UserError(f"{name} holds {shown} in row {row:,}: give numbers")
+    return array.astype(np.float64)
+
+
+def listed(names: Any) -> str:
+    """The first names, for a sentence."""
+    shown = [repr(name) for name in names]
+    return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")

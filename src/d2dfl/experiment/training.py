@@ -1,0 +1,189 @@
+"""Train on what devices hold, in one call: `d2dfl.train`."""
+
+import copy
+import inspect
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from d2dfl.config import Config
+from d2dfl.data import Dataset
+from d2dfl.errors import UserError, described
+from d2dfl.experiment.inputs import checked_seed
+from d2dfl.experiment.setting import dealt_out, paradigm_of
+from d2dfl.federation import Curves, Federated, State, check_training, model_named, model_of, start
+from d2dfl.federation import train as train_federation
+from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
+from d2dfl.federation.schemes import scheme_named
+from d2dfl.notebook import counted, facts_html, line
+from d2dfl.storage import write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Model = str | nn.Module | type[nn.Module] | Factory
+Weights = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Curves and models of one training."""
+
+    curves: Curves
+    models: tuple[nn.Module, ...]  # one for all devices, or one a device in schemes without a server
+    data: Federated
+
+    @property
+    def model(self) -> nn.Module:
+        """The model that all devices share, or that of the first device."""
+        return self.models[0]
+
+    @property
+    def score(self) -> float:
+        """On the test part, after the last round."""
+        return self.curves.score
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            self.curves.score_name: f"{self.score:.3f}",
+            "rounds": counted(self.curves.rounds[-1], "round"),
+            "devices": counted(self.data.devices, "device"),
+            "models": counted(len(self.models), "model"),
+        }
+
+    def __repr__(self) -> str:
+        facts = self._facts()
+        score = facts.pop(self.curves.score_name)
+        return line("Trained", f"{self.curves.score_name} {score}", *facts.values())
+
+    def _repr_html_(self) -> str:
+        return facts_html("Trained", self._facts())
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """Score against rounds; with a path it is written there, too."""
+        from d2dfl.report.drawing.lines import figure_of, write_figure
+        from d2dfl.report.findings import Chart, Line
+
+        rounds, scores = tuple(map(float, self.curves.rounds)), tuple(self.curves.scores)
+        chart = Chart("", "round", self.curves.score_name, (Line("trained", "", rounds, scores, scores, scores),))
+        return write_figure(figure_of(chart), path)
+
+
+def train(
+    data: Federated | Dataset,
+    config: Config | None = None,
+    *,
+    model: Model | None = None,
+    holdings: Sequence[NDArray[np.int64]] | None = None,
+    seed: int = 0,
+    progress: Callable[[float], None] = lambda _: None,
+) -> Trained:
+    """Federated learning on what every device holds.
+
+    `data` is a dataset with `holdings`, numbers of datapoints per device, such as those that `exchange` gives; without
+    them those that the data says, or dealt out by the configuration's rule. Or it is a `Federated`, which has it all.
+    `model` is a name (`mlp`, `cnn`, …), a class or function called with (shape, outputs) or with nothing, or a module;
+    without it one that suits the inputs. Rounds, scheme, optimiser and so on are the configuration's [federation].
+    """
+    config, seed = config or Config(), checked_seed(seed)
+    settings, devices = (
+        config.federation,
+        data if isinstance(data, Federated) else _on_devices(data, config, holdings, seed),
+    )
+    if isinstance(data, Federated) and holdings is not None:
+        raise UserError("holdings are given twice: a Federated says itself who holds what")
+    name = settings.model if model is None else model
+    if name == "auto":
+        name = (default_encoder if paradigm_of(config).encodes else default_model)(devices.shape)
+    factory = factory_from(name, devices.shape, devices.outputs)
+    check_training(factory, [(devices, seed)], settings)
+    state = start(factory, devices, settings, seed)
+    curves = train_federation(factory, devices, settings, seed, progress, state=state)
+    return Trained(curves, models_of(factory, devices, state, config), devices)
+
+
+def _on_devices(dataset: Dataset, config: Config, holdings: Sequence[NDArray[np.int64]] | None, seed: int) -> Federated:
+    paradigm = paradigm_of(config)
+    if holdings is None:
+        held = (
+            dataset.owners.holdings
+            if dataset.owners
+            else dealt_out(config, paradigm.skew(config, dataset), seed, dataset.name)
+        )
+    else:
+        held = tuple(np.asarray(rows) for rows in holdings)
+        if any(rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu") for rows in held):
+            raise UserError("holdings are not numbers of datapoints: give one array of whole numbers for each device")
+        held = tuple(rows.astype(np.int64) for rows in held)
+    return Federated.of(dataset, held, loss=paradigm.loss)
+
+
+def models_of(factory: Factory, data: Federated, state: State, config: Config) -> tuple[nn.Module, ...]:
+    """The final model, or those of all devices in schemes without a server."""
+    shared = scheme_named(config.federation.scheme).shared
+    return tuple(model_of(factory, data, state, device) for device in range(1 if shared else data.devices))
+
+
+def weights_of(models: Sequence[nn.Module]) -> Weights:
+    """The state of a model; of several, each tensor has the model's number as its first axis."""
+    states = [model.state_dict() for model in models]
+    if len(states) == 1:
+        return {name: held.detach().clone(memory_format=torch.contiguous_format) for name, held in states[0].items()}
+    return {name: torch.stack([state[name].detach() for state in states]).contiguous() for name in states[0]}
+
+
+def save_weights(weights: Weights, path: Path) -> None:
+    """Write a plain state dictionary for `torch.load(path, weights_only=True)`; the same weights give the same bytes."""
+    buffer = io.BytesIO()
+    torch.save(weights, buffer)
+    write_whole(path, buffer.getvalue())
+
+
+def factory_from(model: Model, shape: Shape, outputs: int) -> Factory:
+    """A factory of models that take such inputs and give so many outputs, tried once, or a sentence why not."""
+    if isinstance(model, str):
+        return model_named(model)
+    factory = _factory(model)
+    try:
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            made = factory(shape, outputs)
+            answer = made.eval()(torch.zeros(2, *shape)) if isinstance(made, nn.Module) else None
+    except UserError:
+        raise
+    except Exception as error:  # whatever a user's model does
+        raise UserError(f"model cannot take inputs of the shape {shape}: {described(error):.200}") from error
+    if answer is None:
+        raise UserError(f"model makes a {type(made).__name__}: give a class or function that makes a torch.nn.Module")
+    if not isinstance(answer, Tensor) or answer.shape != (2, outputs):
+        found = tuple(answer.shape[1:]) if isinstance(answer, Tensor) else type(answer).__name__
+        raise UserError(f"model gives outputs of the shape {found}: the data asks for {outputs} numbers")
+    return factory
+
+
+def _factory(model: Any) -> Factory:
+    """A user's model as a function of (shape, outputs)."""
+    if isinstance(model, nn.Module):
+        return lambda _shape, _outputs: copy.deepcopy(model)
+    if not callable(model):
+        raise UserError(f"model is a {type(model).__name__}: give a name, a class or function, or a torch.nn.Module")
+    try:
+        parameters = inspect.signature(model).parameters.values()
+    except (TypeError, ValueError):  # built in
+        return model  # type: ignore[no-any-return]  # the trial says what is wrong
+    needed = [
+        one
+        for one in parameters
+        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(needed) == 0 and not any(one.kind is one.VAR_POSITIONAL for one in parameters):
+        return lambda _shape, _outputs: model()
+    if len(needed) in (0, 2):
+        return model  # type: ignore[no-any-return]  # called with two arguments
+    raise UserError(f"model takes {counted(len(needed), 'argument')}: give one that takes (shape, outputs), or none")

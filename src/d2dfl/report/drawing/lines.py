@@ -1,0 +1,56 @@
+"""A chart as a figure of matplotlib, for notebooks and run folders."""
+
+import io
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from d2dfl.errors import UserError
+from d2dfl.report.findings import Chart
+from d2dfl.report.look import COLOURS, GREY
+from d2dfl.storage import write_whole
+
+NO_DASHES: Mapping[str, str] = MappingProxyType({})
+SUFFIXES = (".png", ".svg", ".pdf")
+STYLE: Any = {"svg.hashsalt": "d2dfl", "axes.spines.top": False, "axes.spines.right": False}
+
+
+def figure_of(chart: Chart, dashes: Mapping[str, str] = NO_DASHES) -> Figure:
+    """Lines with their bands. `dashes` of a line, by its name; lines that have them are yardsticks, and grey."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(7.0, 4.2), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.add_subplot()
+        colours = itertools.cycle(COLOURS)
+        for line in chart.lines:
+            colour = GREY if line.name in dashes else next(colours)
+            axes.plot(line.x, line.mean, label=line.title, lw=1.8, color=colour, ls=dashes.get(line.name, "-"))
+            axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
+        axes.set_xlabel(chart.x_name)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_ylabel(chart.y_name)
+        axes.grid(alpha=0.25)
+        if any(line.title for line in chart.lines):
+            axes.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def write_figure(figure: Figure, path: str | Path | None) -> Figure:
+    """The same figure; with a path it is written there, and the same figure gives the same bytes."""
+    if path is not None:
+        suffix = Path(path).suffix.lower()
+        if suffix not in SUFFIXES:
+            raise UserError(f"cannot draw {str(path)!r}: name a file that ends in {', '.join(SUFFIXES)}")
+        buffer = io.BytesIO()
+        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
+        with matplotlib.rc_context(STYLE):
+            figure.savefig(buffer, format=suffix[1:], dpi=200, metadata=metadata)
+        write_whole(Path(path), buffer.getvalue())
+    return figure
