@@ -224,7 +224,8 @@ def test_the_first_task_of_each_worker_says_nothing_about_the_pace() -> None:
     assert pace_of([], 2) is None
     assert pace_of([loads, loads], 2) is None
     assert pace_of([loads, loads, quick, quick], 2) == 2.0
-    assert pace_of([loads, (2.0, 1.0), (6.0, 5.0)], 1) == 0.75
+    assert pace_of([loads, (2.0, 1.0), (6.0, 3.0), (1.0, 40.0)], 1) == 0.5  # the last of a new kind, which compiled
+    assert pace_of([loads, (0.0, 1.0)], 1) is None
 
 
 def test_the_time_left_is_shared_but_no_shorter_than_the_longest_task() -> None:
