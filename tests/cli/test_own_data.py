@@ -56,7 +56,7 @@ def test_a_table_and_compare(folder: Path, monkeypatch: pytest.MonkeyPatch, caps
     given = ["--data", "mine.csv", "--label-column", "species", "--device-column", "site", "--out", "run"]
     few = ["--methods", "closest", "--seeds", "2", "--rounds", "1", "--set", "federation.interval=1"]
     assert call(monkeypatch, "compare", *given, *few) == 0
-    assert "mine.csv: 4 devices with" in capsys.readouterr().err
+    assert "datapoints of mine.csv each (as the data says), fedavg" in capsys.readouterr().err
     mark = json.loads((folder / "run" / "run.json").read_text())
     assert "sha256" in mark["config"]
     dealt = ["--data", "mine.csv", "--label-column", "species", "--devices", "5", "--out", "dealt"]

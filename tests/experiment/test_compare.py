@@ -79,8 +79,8 @@ def test_settings_and_yardstick_hold_the_same_data() -> None:
 def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
     result = compared(tmp_path / "run", small(**longer))
-    assert [row.name for row in result.rows] == ["marginal", "closest", "none", "iid"]
-    rows = {row.name: row for row in result.rows}
+    assert [row.method for row in result.rows] == ["marginal", "closest", "none", "iid"]
+    rows = {row.method: row for row in result.rows}
     assert rows["none"].gap_closed == 0.0
     assert rows["iid"].gap_closed == 1.0
     assert rows["marginal"].distance < rows["none"].distance

@@ -51,19 +51,21 @@ def test_a_file_for_every_method_and_seed(folder: Path) -> None:
 
 
 def test_weights_give_the_score_that_was_measured(comparison: Comparison, folder: Path) -> None:
-    for (method, seed, curve), item in zip(comparison.cells, comparison.prepared, strict=True):
+    for cell, values in zip(comparison.cells, comparison.values, strict=True):
+        method, seed, data = cell.method, cell.seed, comparison.dataset
         model = model_named("mlp")((1, 8, 8), 10)
         model.load_state_dict(torch.load(folder / "models" / f"{method}-seed-{seed}.pt", weights_only=True))
         with torch.no_grad():
-            answers = model(torch.from_numpy(item.data.test_inputs)).argmax(dim=1).numpy()
-        assert (answers == item.data.test_targets).mean() == pytest.approx(curve.score, abs=1e-6)
+            answers = model(torch.from_numpy(data.test_inputs)).argmax(dim=1).numpy()
+        assert (answers == data.test_targets).mean() == pytest.approx(values["scores"][-1], abs=1e-6)
 
 
 def test_holdings_are_those_that_were_trained_on(comparison: Comparison, folder: Path) -> None:
-    for (method, seed, _), item in zip(comparison.cells, comparison.prepared, strict=True):
+    for cell, item in zip(comparison.cells, comparison.prepared, strict=True):
+        method, seed = cell.method, cell.seed
         with np.load(folder / "holdings" / f"{method}-seed-{seed}.npz") as held:
             rows, device = held["rows"], held["device"]
-        assert [rows[device == number].tolist() for number in range(4)] == [part.tolist() for part in item.data.members]
+        assert [rows[device == number].tolist() for number in range(4)] == [part.tolist() for part in item.holdings]
 
 
 def test_graphs_are_those_that_were_found(comparison: Comparison, folder: Path) -> None:

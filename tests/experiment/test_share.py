@@ -145,7 +145,7 @@ class Fixed(nn.Module):
 def test_any_model_trains_with_and_without_the_exchange(model: Any) -> None:
     result = shared().compare(model, rounds=3)
     assert [row.method for row in result.rows] == ["closest", "none", "iid"]
-    assert all(curve.rounds[-1] == 3 for _, _, curve in result.cells)
+    assert all(values["rounds"][-1] == 3 for values in result.values)
     assert all(row.score > 0.4 for row in result.rows)
     own = model is not None and model != "mlp"
     assert all((next(iter(weights)) == "layer.weight") == own for weights in result.weights)
@@ -154,11 +154,11 @@ def test_any_model_trains_with_and_without_the_exchange(model: Any) -> None:
 def test_comparison_by_methods_and_seeds_on_own_links_and_test_part() -> None:
     given = shared(test=(X[:30], Y[:30]))
     result = given.compare("mlp", rounds=1, methods=["uniform"], seeds=[3, 4])
-    assert [(method, seed) for method, seed, _ in result.cells] == [
+    assert [(cell.method, cell.seed) for cell in result.cells] == [
         (method, seed) for seed in (3, 4) for method in ("uniform", "none", "iid")
     ]
     none = next(item for item in result.prepared if item.method == "none")
-    assert [rows.tolist() for rows in none.data.members] == [rows.tolist() for rows in given.before]
+    assert [rows.tolist() for rows in none.holdings] == [rows.tolist() for rows in given.before]
     assert len(none.data.test_inputs) == 30
     network = none.setting.network
     assert network.drop[0, network.candidates[0] == 2] == LINKS[0, 2]

@@ -43,7 +43,7 @@ def small(paradigm: str, preset_name: str = "best", **changes: object) -> Config
 def test_one_road_for_all(paradigm: str, name: str) -> None:
     config = small(paradigm, name)
     result = compare(config, ["marginal", "qlearning"], [0])
-    rows = {row.name: row for row in result.rows}
+    rows = {row.method: row for row in result.rows}
     assert result.score_name == {"regression": "mse"}.get(paradigm, result.score_name)
     assert rows["marginal"].moved > 0
     assert rows["iid"].gap_closed in (None, 1.0)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from d2dfl import METHODS, Network, UserError, discover, needs, preset
+from d2dfl import METHODS, Network, UserError, discover, preset
+from d2dfl import memory as needs
 from d2dfl.config import RadioConfig
 from d2dfl.config.needs import Shape, check_network, network_bytes, radio_bytes
 from d2dfl.discovery.needs import check_discovery, discovery_bytes, discovery_seconds, discovery_work

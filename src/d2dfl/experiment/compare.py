@@ -76,7 +76,7 @@ class Comparison:
         return self.results.score_name(self.point)
 
     def __repr__(self) -> str:
-        scores = (f"{row.name} {row.score:.3f}" for row in self.rows)
+        scores = (f"{row.method} {row.score:.3f}" for row in self.rows)
         return line(f"Comparison by {self.score_name}", *scores, counted(len(self.results.seeds), "seed"))
 
     def _repr_html_(self) -> str:

@@ -25,7 +25,7 @@ def cells(row: Row, seeds: int) -> list[str]:
     """One line of the table, in the order of COLUMNS. One seed has no deviation."""
     spread = f" ± {number(row.spread, 3)}" if seeds > 1 else ""
     return [
-        row.name,
+        row.method,
         number(row.score, 3) + spread,
         number(row.gap_closed, 2),
         number(row.rounds_to, 1),
@@ -63,7 +63,8 @@ def _note(comparison: Comparison) -> str:
 def used(comparison: Comparison) -> str:
     """What the devices held in the end, where the settings leave that to the data."""
     setting = comparison.prepared[0].setting
-    sizes, rule = [len(held) for held in setting.holdings], setting.config.data.allocation
+    sizes = [len(held) for held in setting.holdings]
+    rule = "as the data says" if comparison.dataset.owners else setting.config.data.allocation
     of = f"of the {len(setting.truth):,} datapoints of {comparison.dataset.name} each ({rule})"
     return f"{counted(len(sizes), 'device')} with {span(sizes)} {of}"
 
@@ -99,7 +100,7 @@ def _draw_embeddings(comparison: Comparison, folder: Path) -> None:
     from d2dfl.report.drawing.embedding import draw_embeddings
 
     found, dataset = dict(comparison.embeddings), comparison.dataset
-    chosen = dict.fromkeys([NO_EXCHANGE, comparison.rows[0].name, IID])
+    chosen = dict.fromkeys([NO_EXCHANGE, comparison.rows[0].method, IID])
     panels = [(title_of(name), found[name]) for name in chosen]
     labels = dataset.test_targets[: len(panels[0][1])]
     draw_embeddings(panels, labels, dataset.class_names, folder / "embeddings.png")

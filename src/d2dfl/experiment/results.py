@@ -15,7 +15,7 @@ from d2dfl.experiment.measures import Array, effort, effort_or_all, final, geome
 class Row:
     """One contender at one point, over all seeds."""
 
-    name: str
+    method: str  # or the name of a contender that is more than a method
     title: str
     score: float  # mean over seeds of final scores
     spread: float  # their standard deviation
@@ -123,7 +123,7 @@ class Results:
             return float(known(self.each(point, name, of)).mean())
 
         return Row(
-            name=name,
+            method=name,
             title=contender.title,
             score=float(scores.mean()),
             spread=float(scores.std()),
