@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.discovery.equations.reward import OVER_ASK, Terms
-from d2dfl.discovery.game.state import Board, board_of
+from d2dfl.discovery.game.board import Board, board_of
 from d2dfl.network import Network
 
 Progress = Callable[[float], None]  # called with the share of the work that is done
