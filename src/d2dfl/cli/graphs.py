@@ -42,6 +42,7 @@ from d2dfl.cli.output import (
     save_all,
     say,
 )
+from d2dfl.compiled import telling
 from d2dfl.config import Config
 from d2dfl.discovery.discover import METHODS, Discovery, discover, method_named, methods_listed, warm_up
 from d2dfl.errors import MissingExtraError, UserError
@@ -238,7 +239,12 @@ def _bar(label: str) -> Iterator[Any]:
 
 def _run(network: Network, config: Config, seed: int, name: str) -> Discovery:
     announce(METHODS[name].title, discovery_seconds(name, config, network.shape))
-    with console.status(f"preparing {name} (compiles once per installation)"):
-        warm_up(name, config)
+    line = f"compiling {name}: about 20 s of work, once per installation"
+    # A terminal shows the status instead.
+    with (
+        console.status(f"preparing {name} (compiles once per installation)"),
+        telling(lambda: None if console.is_terminal else say(line)),
+    ):
+        warm_up(name, config, clustered=network.centroids is not None)
     with _bar(METHODS[name].title) as report:
         return discover(network, config, seed=seed, method=name, progress=report)

@@ -58,6 +58,7 @@ def _split_needs(board: Any, terms: Any, play: Any, receiver: Any) -> None:
 
 @part
 def touch(touched: Any, queue: Any, now: Any, size: Any, device: Any) -> Any:
+    """Queue a device, once for each change. Returns the queue's new size."""
     if touched[device] != now:
         touched[device] = now
         queue[size] = device
@@ -66,9 +67,9 @@ def touch(touched: Any, queue: Any, now: Any, size: Any, device: Any) -> Any:
 
 
 @part
-def serve(board: Any, play: Any, transmitter: Any, size: Any) -> Any:
+def serve(surpluses: Any, play: Any, transmitter: Any, size: Any) -> Any:
     """Sum a transmitter's demand anew and queue everyone whose allocation changes. Returns the queue's new size."""
-    surpluses, requests, demands, shares = board.surplus, play.request, play.demand, play.share
+    requests, demands, shares = play.request, play.demand, play.share
     following, touched, queue, now = play.following, play.touched, play.queue, play.clock[0]
     partitions, edges = surpluses.shape[1], play.slots.shape[1]
     first = play.first[transmitter]
@@ -105,21 +106,23 @@ def serve(board: Any, play: Any, transmitter: Any, size: Any) -> Any:
 
 
 @part
-def unlink(play: Any, transmitter: Any, request: Any) -> None:
-    before, behind = play.previous[request], play.following[request]
+def unlink(first: Any, following: Any, previous: Any, transmitter: Any, request: Any) -> None:
+    """Take a request off its transmitter's list."""
+    before, behind = previous[request], following[request]
     if before >= 0:
-        play.following[before] = behind
+        following[before] = behind
     else:
-        play.first[transmitter] = behind
+        first[transmitter] = behind
     if behind >= 0:
-        play.previous[behind] = before
+        previous[behind] = before
 
 
 @part
-def link(play: Any, transmitter: Any, request: Any) -> None:
-    behind = play.first[transmitter]
-    play.first[transmitter] = request
-    play.previous[request] = -1
-    play.following[request] = behind
+def link(first: Any, following: Any, previous: Any, transmitter: Any, request: Any) -> None:
+    """Put a request at the head of a transmitter's list."""
+    behind = first[transmitter]
+    first[transmitter] = request
+    previous[request] = -1
+    following[request] = behind
     if behind >= 0:
-        play.previous[behind] = request
+        previous[behind] = request

@@ -191,5 +191,8 @@ def temperature_unit(board: Any, terms: Any, play: Any, known: Any) -> Any:
     unit = 0.0
     for receiver in range(devices):
         own_gains(board, terms, play, board.gauss, known, receiver, gains)
-        unit += max(0.0, gains.max()) / devices
+        best = 0.0
+        for slot in range(slots):
+            best = max(best, gains[slot])
+        unit += best / devices
     return unit

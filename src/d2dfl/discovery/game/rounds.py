@@ -82,6 +82,13 @@ def _ask(board: Any, terms: Any, work: Any) -> None:
 
 
 @part
+def _copy(source: Any, target: Any) -> None:
+    """target[:] = source, without the message that Numba compiles for lengths that differ: 3 s."""
+    for at in range(len(target)):
+        target[at] = source[at]
+
+
+@part
 def _clustered_round(board: Any, terms: Any, work: Any, gauss: Any) -> None:
     """Algorithm 2 and its rewards: the demand, then each device's clusters, then what all of them have in common."""
     candidates, surplus, counts, wish = board.candidates, board.surplus, board.counts, gauss.wish
@@ -94,7 +101,7 @@ def _clustered_round(board: Any, terms: Any, work: Any, gauss: Any) -> None:
             for cluster in range(clusters):
                 if surplus[transmitter, cluster] > 0.0:
                     demand[transmitter, cluster] += wish[device, slots[device], cluster]
-    used[:] = board.spent
+    _copy(board.spent, used)
     moments, amounts = np.empty(gauss.own.shape[1:]), np.empty(clusters)
     for device in range(devices):
         for cluster in range(clusters):
@@ -141,7 +148,7 @@ def _labelled_round(board: Any, terms: Any, work: Any) -> None:
     slots, drop, request, demand = work.slot, work.drop, work.request, work.demand
     after, used, local = work.after, work.used, work.local
     devices, partitions = counts.shape
-    used[:] = board.spent
+    _copy(board.spent, used)
     everyone = population.sum()
     for device in range(devices):  # U, D-hat and r (eqs. tx_buffer, final_diversity_vector, sup_local_reward)
         slot = slots[device]

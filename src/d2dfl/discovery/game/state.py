@@ -93,26 +93,29 @@ def set_link(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: 
     Returns how much N times the objective changed, how many devices other than the receiver and its transmitters had
     their allocation changed, and how many devices changed what they take from outside their cluster.
     """
-    edges = play.slots.shape[1]
-    old = play.slots[receiver, edge]
+    # Fields are taken out of the records once: each access counts references, and is compiled.
+    slots, candidates, local_of, outside_of, used = play.slots, board.candidates, play.local, play.outside, play.used
+    first, following, previous, clock = play.first, play.following, play.previous, play.clock
+    edges = slots.shape[1]
+    old = slots[receiver, edge]
     if old == slot:
         return 0.0, 0, 0
-    play.clock[0] += 1
+    clock[0] += 1
     request = receiver * edges + edge
-    left = NO_LINK if old < 0 else np.int64(board.candidates[receiver, old])
-    joined = NO_LINK if slot < 0 else np.int64(board.candidates[receiver, slot])
+    left = NO_LINK if old < 0 else np.int64(candidates[receiver, old])
+    joined = NO_LINK if slot < 0 else np.int64(candidates[receiver, slot])
     if left >= 0:
-        unlink(play, left, request)
-    play.slots[receiver, edge] = slot
+        unlink(first, following, previous, left, request)
+    slots[receiver, edge] = slot
     if joined >= 0:
-        link(play, joined, request)
+        link(first, following, previous, joined, request)
     fill_requests(board, terms, play, board.gauss, receiver)
-    size = touch(play.touched, play.queue, play.clock[0], np.int64(0), receiver)
+    size = touch(play.touched, play.queue, clock[0], np.int64(0), receiver)
     if left >= 0:
-        size = serve(board, play, left, size)
+        size = serve(board.surplus, play, left, size)
     for other in range(edges):  # with several links, the split of the receiver's need changes at all of them
-        if play.slots[receiver, other] >= 0:
-            size = serve(board, play, np.int64(board.candidates[receiver, play.slots[receiver, other]]), size)
+        if slots[receiver, other] >= 0:
+            size = serve(board.surplus, play, np.int64(candidates[receiver, slots[receiver, other]]), size)
     change = 0.0
     others = crossing = 0
     for index in range(size):
@@ -120,18 +123,18 @@ def set_link(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: 
         if device != receiver and device != left and device != joined:
             others += 1
         local, outside = reward_of(board, terms, play, board.gauss, device)
-        change += terms.own * (local - play.local[device])
-        play.local[device] = local
-        if outside != play.outside[device]:
+        change += terms.own * (local - local_of[device])
+        local_of[device] = local
+        if outside != outside_of[device]:
             crossing += 1
             cluster = board.cluster[device]
-            weight = cluster_weight(terms, board.members[cluster])
-            earned = budget_term(terms, board.budget[cluster], play.used[cluster])
-            play.used[cluster] += outside - play.outside[device]
-            change += weight * (budget_term(terms, board.budget[cluster], play.used[cluster]) - earned)
-            play.outside[device] = outside
+            budget, weight = board.budget[cluster], cluster_weight(terms, board.members[cluster])
+            earned = budget_term(terms, budget, used[cluster])
+            used[cluster] += outside - outside_of[device]
+            change += weight * (budget_term(terms, budget, used[cluster]) - earned)
+            outside_of[device] = outside
     play.size[0] = size
-    change += agreement_change(board.gauss, play.shape, terms, len(play.local))
+    change += agreement_change(board.gauss, play.shape, terms, len(local_of))
     return change, others, crossing
 
 
