@@ -83,17 +83,18 @@ def meets(terms: Any, after: Any, before_loss: Any, threshold: Any) -> Any:
 
 @part
 def diversity_score(
-    terms: Any, before: Any, after: Any, mass: Any, met: Any, distance_before: Any, population: Any, everyone: Any
+    terms: Any, counts: Any, device: Any, after: Any, mass: Any, met: Any, start: Any, population: Any, everyone: Any
 ) -> Any:
     """g: the distance moved, or the distance to the population won (R7); 0 below the gate of L-hat labels.
 
-    `mass` and `everyone` are the sums of `after` and `population`, which callers have at hand.
+    `start` is the distance of counts[device] to the population; `mass` and `everyone` are the sums of `after` and
+    `population`, which callers have at hand.
     """
     if met < terms.gate:
         return 0.0
     if terms.kind == CHANGE:
-        return distance(terms.metric, before, after)
-    return distance_before - distance_of(terms.metric, after, mass, population, everyone)
+        return distance(terms.metric, counts[device], after)
+    return start - distance_of(terms.metric, after, mass, population, everyone)
 
 
 @part
@@ -170,7 +171,7 @@ def local_rewards(
                 satisfied[device] += 1
         start = distance(terms.metric, counts[device], population)
         met = satisfied[device]
-        score = diversity_score(terms, counts[device], after[device], mass, met, start, population, everyone)
+        score = diversity_score(terms, counts, device, after[device], mass, met, start, population, everyone)
         rewards[device] = local_reward(terms, score, lost[device])
     return rewards, satisfied
 

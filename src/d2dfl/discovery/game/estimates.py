@@ -35,7 +35,7 @@ def _labelled_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any
     partitions, slots = counts.shape[1], candidates.shape[1]
     held, sent, need, after = np.empty(partitions), np.empty(partitions), np.empty(partitions), np.empty(partitions)
     cost = _standing(board, play, receiver, held, sent, need)
-    everyone, own, before = population.sum(), counts[receiver], board.before[receiver]
+    everyone, before = population.sum(), board.before[receiver]
     for slot in range(slots):
         gains[slot] = HOPELESS
         if not known[receiver, slot]:
@@ -56,7 +56,7 @@ def _labelled_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any
                 met += 1
         if whole <= 0.0:
             continue
-        score = diversity_score(terms, own, after, mass, met, before, population, everyone)
+        score = diversity_score(terms, counts, receiver, after, mass, met, before, population, everyone)
         local = local_reward(terms, score, cost + drop[receiver, slot])
         gains[slot] = terms.own * (local - play.local[receiver])
 
@@ -150,6 +150,6 @@ def expected_bonus(board: Any, terms: Any, known: Any, bonus: Any) -> None:
                 if meets(terms, counts[device, label], counts[device, label], threshold[device, label]):
                     before += 1
             own, start = counts[device], board.before[device]
-            gain = diversity_score(terms, own, after, mass, met, start, population, everyone)
-            gain -= diversity_score(terms, own, own, held, before, start, population, everyone)
+            gain = diversity_score(terms, counts, device, after, mass, met, start, population, everyone)
+            gain -= diversity_score(terms, counts, device, own, held, before, start, population, everyone)
             bonus[receiver, slot] = max(0.0, terms.own * terms.diversity * gain)

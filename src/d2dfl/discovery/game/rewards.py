@@ -130,5 +130,5 @@ def _labelled_reward(board: Any, terms: Any, play: Any, device: Any) -> Any:
         everyone += board.population[label]
         if terms.gate > 0 and meets(terms, after[label], sent[label], board.threshold[device, label]):
             met += 1
-    score = diversity_score(terms, counts[device], after, mass, met, board.before[device], board.population, everyone)
+    score = diversity_score(terms, counts, device, after, mass, met, board.before[device], board.population, everyone)
     return local_reward(terms, score, cost), outside

@@ -172,6 +172,6 @@ def _labelled_round(board: Any, terms: Any, work: Any) -> None:
             lost = drop[device]
             if cluster[transmitter] != cluster[device]:
                 used[cluster[device]] += whole
-        score = diversity_score(terms, counts[device], after, mass, met, before[device], population, everyone)
+        score = diversity_score(terms, counts, device, after, mass, met, before[device], population, everyone)
         local[device] = local_reward(terms, score, lost)
     overall_rewards(terms, local, 0.0, cluster, board.budget, used, work.reward)
