@@ -32,7 +32,7 @@ from d2dfl.discovery.discover import discover
 from d2dfl.discovery.equations.gaussian import KINDS, pair_divergences
 from d2dfl.discovery.equations.worth import agreement_between, clustered_worth
 from d2dfl.discovery.evaluation import evaluate, graph_of
-from d2dfl.discovery.game.state import set_link, start, taken, total
+from d2dfl.discovery.game.state import change_link, set_link, start, taken, total
 from d2dfl.discovery.task import Task
 from d2dfl.experiment.setting import data_set, setting_of
 from d2dfl.partition.kmeans import moments, own_clusters
@@ -248,10 +248,10 @@ def links_speed(devices: int) -> None:
     apart, slow = np.zeros(2), 0.0
     while len(changes) < CHANGES:
         change = rng.integers(0, (devices, LINKS, network.slots))
-        if taken(play, *change) or play.slots[change[0], change[1]] == change[2]:
+        if taken(play.slots, *change) or play.slots[change[0], change[1]] == change[2]:
             continue
         changes.append(change)
-        set_link(board, terms, play, *change)
+        change_link(board, terms, play, *change)
         graph = graph_of(network, play.slots, task.over_ask)
         began = time.perf_counter()
         worth = clustered_worth(network, graph, config.reward)

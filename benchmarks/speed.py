@@ -15,9 +15,9 @@ from numba import njit
 
 from d2dfl import Network, preset
 from d2dfl.discovery.equations.reward import Terms
+from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
-from d2dfl.discovery.game.state import board_of
 from d2dfl.discovery.methods import qlearning
 from d2dfl.rng import device_keys
 from plain import numpy_loop, python_loop
@@ -62,7 +62,7 @@ def whole_rows(
             chosen[device] = pick
             work.slot[device] = pick if pick < slots else -1
             work.drop[device] = board.drop[device, pick] if pick < slots else 0.0
-        play_round(board, terms, work)
+        play_round(board, terms, work, board.gauss)
         for device in range(devices):
             total[device, chosen[device]] += work.reward[device]
             visits[device, chosen[device]] += 1
@@ -75,7 +75,7 @@ def small(devices: int = 25, steps: int = 5000) -> None:
     board, rules = board_of(network, terms), qlearning.rules_of(config.qlearning)
 
     def compiled(last: int = steps) -> Any:
-        tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board)
+        tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board, terms)
         qlearning.reweigh(board, rules, tables, TEMPERATURE)
         qlearning.train(board, terms, rules, tables, work, keys, 0, last, TEMPERATURE)
         return work.slot.tolist()
@@ -105,7 +105,7 @@ def mesh(devices: int = 2500, steps: int = 5000, sample: int = 20) -> None:
     network = Network.generate(config, 0)
     terms, keys = Terms.of(config.reward), device_keys(0, "speed", devices=devices)
     board, rules = board_of(network, terms), qlearning.rules_of(config.qlearning)
-    tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board)
+    tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board, terms)
     qlearning.reweigh(board, rules, tables, TEMPERATURE)
     qlearning.train(board, terms, rules, tables, work, keys, 0, 1, TEMPERATURE)
     ours = seconds(lambda: qlearning.train(board, terms, rules, tables, work, keys, 1, steps, TEMPERATURE), 1)

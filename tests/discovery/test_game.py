@@ -8,6 +8,7 @@ from d2dfl import Config, Network
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game import state as game
+from d2dfl.discovery.game.board import board_of
 
 
 @pytest.mark.parametrize("edges", [1, 2, 3])
@@ -15,16 +16,16 @@ def test_every_change_equals_a_recomputation(config: Config, edges: int) -> None
     network = Network.generate(config, 5)
     terms = Terms.of(config.reward)
     over_ask = config.reward.threshold_rule == "over-ask"
-    board = game.board_of(network, terms)
+    board = board_of(network, terms)
     play = game.start(board, terms, edges)
     generator = np.random.default_rng(0)
     value = game.total(board, terms, play)
     for _ in range(150):
         device, edge = int(generator.integers(9)), int(generator.integers(edges))
         slot = int(generator.integers(-1, 8))
-        if slot >= 0 and game.taken(play, device, edge, slot):
+        if slot >= 0 and game.taken(play.slots, device, edge, slot):
             continue
-        change, _, _ = game.set_link(board, terms, play, device, edge, slot)
+        change, _, _ = game.change_link(board, terms, play, device, edge, slot)
         value += change
         worth = evaluate(network, graph_of(network, play.slots, over_ask), config.reward)
         assert np.isclose(value, 9 * worth.objective, atol=1e-9)
@@ -36,7 +37,7 @@ def test_load_gives_the_same_game_as_step_by_step() -> None:
     config = config_of("best")
     network = Network.generate(config, 1)
     terms = Terms.of(config.reward)
-    board = game.board_of(network, terms)
+    board = board_of(network, terms)
     slots = random_slots(network, 2, 1)
     play = game.load(board, terms, slots)
     assert (play.slots == slots).all()
@@ -51,8 +52,8 @@ def test_spent_budget_counts_from_the_start() -> None:
     network = Network.generate(config, 1)
     terms = Terms.of(config.reward)
     spent = network.budget * 0.5
-    free = game.total(game.board_of(network, terms), terms, game.start(game.board_of(network, terms), terms, 1))
-    board = game.board_of(network, terms, spent)
+    free = game.total(board_of(network, terms), terms, game.start(board_of(network, terms), terms, 1))
+    board = board_of(network, terms, spent)
     used = game.total(board, terms, game.start(board, terms, 1))
     # ratio rule: half of every budget gone costs gamma * alpha_3 / 2 per device
     assert np.isclose(free - used, 9 * 0.5 * 0.5)
@@ -63,7 +64,7 @@ def test_devices_that_share_nobody_may_revise_in_any_order() -> None:
     config = config_of("best", **{"network.devices": 20})
     network = Network.generate(config, 2)
     terms = Terms.of(config.reward)
-    board = game.board_of(network, terms)
+    board = board_of(network, terms)
     slots = random_slots(network, 1, 4)
     moves = {3: 0, 11: 8}
     ends = [int(network.candidates[d, s]) for d, new in moves.items() for s in (slots[d, 0], new) if s >= 0]
@@ -72,6 +73,6 @@ def test_devices_that_share_nobody_may_revise_in_any_order() -> None:
     for order in (list(moves), list(reversed(moves))):
         play = game.load(board, terms, slots)
         for device in order:
-            game.set_link(board, terms, play, device, 0, moves[device])
+            game.change_link(board, terms, play, device, 0, moves[device])
         results.append(play.local.copy())
     assert np.array_equal(*results)

@@ -21,6 +21,7 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.equations.worth import clusters_after
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game import state as game
+from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.network import Network
 
@@ -58,14 +59,14 @@ def test_the_game_agrees_with_the_plain_measure(kind: str, edges: int) -> None:
     config = Config().with_(reward__agreement=kind, reward__reliability_weight=0.7, discovery__edges=edges)
     network = clustered()
     terms = Terms.of(config.reward, True)
-    board = game.board_of(network, terms, ridge=config.reward.ridge)
+    board = board_of(network, terms, ridge=config.reward.ridge)
     play = game.start(board, terms, edges)
     value = game.total(board, terms, play)
     for seed in range(12):  # from any graph to any other, one link at a time
         slots = random_slots(network, edges, seed)
         for receiver in range(network.devices):
             for edge in range(edges):
-                value += game.set_link(board, terms, play, receiver, edge, slots[receiver, edge])[0]
+                value += game.change_link(board, terms, play, receiver, edge, slots[receiver, edge])[0]
         worth = evaluate(network, graph_of(network, slots, False), config.reward)
         assert game.total(board, terms, play) == pytest.approx(worth.objective * network.devices, rel=1e-7, abs=1e-8)
         assert value == pytest.approx(worth.objective * network.devices, rel=1e-7, abs=1e-8)
@@ -78,13 +79,13 @@ def test_a_round_agrees_with_the_plain_measure(kind: str) -> None:
     config = Config().with_(reward__agreement=kind)
     network = clustered(seed=3)
     terms = Terms.of(config.reward, True)
-    board = game.board_of(network, terms, ridge=config.reward.ridge)
+    board = board_of(network, terms, ridge=config.reward.ridge)
     work = round_of(board, terms)
     for seed in range(4):
         slots = random_slots(network, 1, seed)
         work.slot[:] = slots[:, 0]
         work.drop[:] = np.where(slots[:, 0] >= 0, np.take_along_axis(network.drop, slots, 1)[:, 0], 0.0)
-        play_round(board, terms, work)
+        play_round(board, terms, work, board.gauss)
         worth = evaluate(network, graph_of(network, slots, False), config.reward)
         assert work.shape.agreement[0] == pytest.approx(worth.agreement, rel=1e-7, abs=1e-8)
         assert work.reward.mean() == pytest.approx(worth.objective, rel=1e-7, abs=1e-8)
@@ -153,6 +154,7 @@ def test_points_stand_for_a_standard_normal() -> None:
 def test_one_datapoint_received_is_one_datapoint() -> None:
     network = clustered()
     gauss = gauss_of(network, 1e-3, 0)
+    assert gauss is not None
     assert gauss.pull[..., 0].sum(axis=3) == pytest.approx(np.ones(gauss.pull.shape[:3]))
 
 

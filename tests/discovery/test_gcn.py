@@ -12,8 +12,8 @@ from conftest import config_of
 from d2dfl import Config, Network, discover
 from d2dfl.discovery.equations.messages import exchange
 from d2dfl.discovery.equations.reward import local_rewards
+from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.rounds import round_of
-from d2dfl.discovery.game.state import board_of
 from d2dfl.discovery.methods import gcn
 from d2dfl.discovery.task import Task
 from d2dfl.errors import MissingExtraError

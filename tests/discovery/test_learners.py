@@ -7,7 +7,9 @@ from conftest import config_of
 from d2dfl import Config, Network, discover, preset
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game import state as game
+from d2dfl.discovery.game.board import board_of, free_choice
 from d2dfl.discovery.game.draws import uniform
+from d2dfl.discovery.game.revisions import revise
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.search import best_response
 from d2dfl.discovery.methods import marginal, qlearning
@@ -32,14 +34,14 @@ def test_streams_are_named() -> None:
 
 def test_a_round_equals_the_loops(config: Config) -> None:
     network = Network.generate(config, 4)
-    board, terms = game.board_of(network, Terms.of(config.reward)), Terms.of(config.reward)
+    board, terms = board_of(network, Terms.of(config.reward)), Terms.of(config.reward)
     work = round_of(board, terms)
     generator = np.random.default_rng(2)
     for _ in range(30):
         choice = generator.integers(-1, 8, size=9)
         work.slot[:] = choice
         work.drop[:] = np.where(choice >= 0, network.drop[np.arange(9), choice], 0.0)
-        play_round(board, terms, work)
+        play_round(board, terms, work, board.gauss)
         assert np.allclose(work.reward, plain_round(network, config, choice.tolist()), atol=1e-10)
 
 
@@ -49,7 +51,7 @@ def test_qlearning_equals_plain_python_step_by_step(no_link: bool) -> None:
     config = config.with_(**{"qlearning.temperature": 0.1, "qlearning.temperature_end": 0.1})
     network = Network.generate(config, 0)
     terms, keys = Terms.of(config.reward), device_keys(0, "qlearning", 0, devices=9)
-    board = game.board_of(network, terms)
+    board = board_of(network, terms)
     rules = qlearning.rules_of(config.qlearning)
     tables, work = qlearning.tables_of(board, config.qlearning, keys, no_link), round_of(board, terms)
     plain = PlainQlearning(network, config, keys)
@@ -68,7 +70,7 @@ def test_qlearning_literal_update_mixes_all_actions() -> None:
     config = config_of("paper", **{"qlearning.update": "literal", "qlearning.steps": 30, "qlearning.untried": "zero"})
     network = Network.generate(config, 0)
     terms, keys = Terms.of(config.reward), device_keys(0, "qlearning", 0, devices=9)
-    board, rules = game.board_of(network, terms), qlearning.rules_of(config.qlearning)
+    board, rules = board_of(network, terms), qlearning.rules_of(config.qlearning)
     tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board, terms)
     qlearning.reweigh(board, rules, tables, 1.0)
     for step in range(30):
@@ -90,7 +92,7 @@ def test_rewards_of_hundreds_do_not_overflow() -> None:
 def test_block_sampling_is_the_softmax() -> None:
     network = Network.generate(config_of("best", **{"network.devices": 40}), 0)
     config = config_of("best")
-    board = game.board_of(network, Terms.of(config.reward))
+    board = board_of(network, Terms.of(config.reward))
     keys = device_keys(0, "t", devices=40)
     tables = qlearning.tables_of(board, config.qlearning, keys, True)
     tables.visits[:] = 1
@@ -107,16 +109,16 @@ def test_marginal_equals_plain_python_step_by_step(config: Config, temperature: 
     config = config.with_(network__labels_per_device=labels)
     network = Network.generate(config, 7)
     terms, keys = Terms.of(config.reward), device_keys(7, "m", devices=9)
-    board = game.board_of(network, terms)
+    board = board_of(network, terms)
     play, learner = game.start(board, terms, 1), marginal.introduce(board, terms, 500, spread=0.05)
     assert learner.wish.any() == (labels == 1)
     plain = PlainMarginal(network, config, keys)
     plain.bonus, plain.wish = learner.bonus.copy(), learner.wish.copy()
-    free = game.free_choice(board, config.discovery.no_link)
+    free = free_choice(board, config.discovery.no_link)
     begin = learner.messages[0]
     for turn in range(40):
         device = turn % 9
-        marginal.revise(board, terms, play, learner, keys[device], device, 0, temperature, free)
+        revise(board, terms, play, learner, keys[device], device, 0, temperature, free)
         plain.revise(device, temperature)
         assert play.slots.tolist() == plain.slots.tolist()
         assert learner.messages[0] - begin == plain.messages
@@ -128,7 +130,7 @@ def test_introductions_tell_what_the_transmitter_expects_to_gain() -> None:
     )
     config = preset("best")
     terms = Terms.of(config.reward)
-    learner = marginal.introduce(game.board_of(network, terms), terms, 100)
+    learner = marginal.introduce(board_of(network, terms), terms, 100)
     # Giving 20 of 80 of the only label changes no distribution; holding a second label, it would.
     assert learner.bonus.tolist() == [[0.0], [0.0]]
     mixed = Network.from_arrays(
@@ -137,7 +139,7 @@ def test_introductions_tell_what_the_transmitter_expects_to_gain() -> None:
         trust=np.ones((2, 2, 2)),
         drop=np.full((2, 2), 0.1),
     )
-    learner = marginal.introduce(game.board_of(mixed, terms), terms, 100)
+    learner = marginal.introduce(board_of(mixed, terms), terms, 100)
     assert np.allclose(learner.bonus, 1.5 * (0.3 - 0.25))  # (80, 20) -> (60, 20): 0.8 -> 0.75 against 0.5
     assert learner.messages[0] == 2 + 4  # one introduction per link, two messages a device along the tree
 
@@ -147,7 +149,7 @@ def test_marginal_comes_to_rest_where_nobody_can_improve_alone() -> None:
     network = Network.generate(config, 1)
     found = marginal.find(Task(network, config, 1))
     terms = Terms.of(config.reward)
-    board = game.board_of(network, terms)
+    board = board_of(network, terms)
     play = game.load(board, terms, found.slots)
     gains = [best_response(board, terms, play, device, 0, np.ones(12, dtype=bool)) for device in range(12)]
     assert max(gains) < 0.02 * game.total(board, terms, play)

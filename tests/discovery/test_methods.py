@@ -13,6 +13,7 @@ from d2dfl.cli.summary import why_unlinked
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.evaluation import evaluate, graph_of, outside_requests
 from d2dfl.discovery.game import state as game
+from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.methods import optimum
 from d2dfl.discovery.task import Task
 
@@ -143,7 +144,7 @@ def test_the_upper_bound_holds_for_any_graph() -> None:
     config = config_of("best", **{"network.devices": 14})
     network = Network.generate(config, 3)
     terms = Terms.of(config.reward)
-    board = game.board_of(network, terms)
+    board = board_of(network, terms)
     bounds = optimum.choice_bounds(board, terms)
     ceiling = optimum.budget_ceiling(board, terms)
     for seed in range(60):

@@ -7,7 +7,7 @@ import numpy as np
 from d2dfl import Network, discover
 from d2dfl.config.presets import preset
 from d2dfl.discovery.equations.reward import Terms
-from d2dfl.discovery.game import state as game
+from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.pair_claims import claim_values, claims, single_label
 from d2dfl.discovery.methods import marginal
 from d2dfl.partition.sketches import VALUES
@@ -99,7 +99,7 @@ def test_no_pair_is_claimed_again_before_all_are() -> None:
 
 def test_a_wish_is_fulfilled_by_what_may_be_sent() -> None:
     network = one_label_each(6, 6, 0)
-    board = game.board_of(network, Terms.of(preset("best").reward))
+    board = board_of(network, Terms.of(preset("best").reward))
     known = network.candidates >= 0
     found = claim_values(board, known, 1)
     own = network.counts.argmax(axis=1)
@@ -138,7 +138,7 @@ def test_devices_with_several_labels_are_left_alone() -> None:
 def test_what_wishes_cost() -> None:
     network = one_label_each(12, 6, 0)
     terms = Terms.of(preset("best").reward)
-    board = game.board_of(network, terms)
+    board = board_of(network, terms)
     without, turns, alike = (
         marginal.introduce(board, terms, 500, spread, 2, apart)
         for spread, apart in ((0.0, None), (0.05, None), (0.05, np.ones((6, 6))))

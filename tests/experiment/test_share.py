@@ -159,7 +159,7 @@ def test_comparison_by_methods_and_seeds_on_own_links_and_test_part() -> None:
     ]
     none = next(item for item in result.prepared if item.method == "none")
     assert [rows.tolist() for rows in none.holdings] == [rows.tolist() for rows in given.before]
-    assert len(none.data.test_inputs) == 30
+    assert len(result.dataset.test_inputs) == 30
     network = none.setting.network
     assert network.drop[0, network.candidates[0] == 2] == LINKS[0, 2]
     assert result.to_dict() == given.compare("mlp", rounds=1, methods="uniform", seeds=[3, 4]).to_dict()

@@ -24,6 +24,7 @@ from d2dfl.cli.output import (
     save_all,
     say,
 )
+from d2dfl.compiled import telling
 from d2dfl.config import Config
 from d2dfl.discovery.discover import Discovery, discover, warm_up
 from d2dfl.discovery.methods import METHODS, Method, method_named, methods_listed, reference_method
@@ -157,7 +158,12 @@ def _bar(label: str) -> Iterator[Any]:
 
 def _run(network: Network, config: Config, seed: int, method: Method) -> Discovery:
     announce(method.title, discovery_seconds(method.name, config, network.shape))
-    with console.status(f"preparing {method.name} (compiles once per installation)"):
-        warm_up(method.name, config)
+    line = f"compiling {method.name}: about 20 s of work, once per installation"
+    # A terminal shows the status instead.
+    with (
+        console.status(f"preparing {method.name} (compiles once per installation)"),
+        telling(lambda: None if console.is_terminal else say(line)),
+    ):
+        warm_up(method.name, config, clustered=network.centroids is not None)
     with _bar(method.title) as report:
         return discover(network, config, seed=seed, method=method.name, progress=report)

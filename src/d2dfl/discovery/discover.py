@@ -157,8 +157,11 @@ def by_partition(network: Network) -> Network:
     )
 
 
-def warm_up(method: str, config: Config) -> None:
-    """Compile, or load from the cache, all that a method needs, on a tiny network: so that times are the method's own."""
+def warm_up(method: str, config: Config, clustered: bool = False) -> None:
+    """Compile, or load from the cache, all that a method needs, on a tiny network: so that times are the method's own.
+
+    `clustered`: for a network whose partitions are data clusters.
+    """
     tiny = config.with_(
         network__devices=3,
         network__partitions=2,
@@ -173,7 +176,13 @@ def warm_up(method: str, config: Config) -> None:
         optimum__sweeps=1,
         optimum__messages=10,
     )
-    discover(Network.generate(tiny, 0), tiny, method=method)
+    network = Network.generate(tiny, 0)
+    if clustered:
+        shape = (*network.counts.shape, 1)
+        places = np.arange(network.counts.size, dtype=np.float64).reshape(shape)
+        spreads, request = np.ones((*shape, 1)), network.counts.sum(axis=1) / 2
+        network = replace(network, centroids=places, covariances=spreads, request=request)
+    discover(network, tiny, method=method)
 
 
 def _found(method: Method, task: Task) -> LinkChoice:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.compiled import in_python
 from d2dfl.config import RewardConfig
 from d2dfl.discovery.equations.diversity import METRICS, distances_to
 from d2dfl.discovery.equations.messages import LEAST, SlotArray, exchange
-from d2dfl.discovery.equations.reward import Terms, cluster_terms, local_rewards, objective
+from d2dfl.discovery.equations.reward import Terms, cluster_terms, local_reward, local_rewards, objective
 from d2dfl.discovery.equations.worth import clustered_worth
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
@@ -90,7 +91,7 @@ def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation
     agreement, no_agreement = None, 0.0
     if network.centroids is not None:
         gain, agreement, no_agreement = clustered_worth(network, graph, config)
-        local, still = terms.diversity * gain - terms.reliability * cost, np.zeros(network.devices)
+        local, still = in_python(local_reward)(terms, gain, cost), np.zeros(network.devices)
     moved, arrived = float(graph.allocated.sum()), float(graph.received.sum())
     return Evaluation(
         objective=objective(terms, local, shares, cluster_terms(terms, network.budget, use), agreement or 0.0),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.discovery.equations.reward import OVER_ASK, Terms
-from d2dfl.discovery.game.state import Board, board_of
+from d2dfl.discovery.game.board import Board, board_of
 from d2dfl.network import Network
 from d2dfl.progress import Share, silent
 

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
 from d2dfl.config import ChannelConfig, Config
-from d2dfl.discovery.equations.reward import OVER_ASK
+from d2dfl.discovery.equations.reward import OVER_ASK, total_reward
 from d2dfl.discovery.evaluation import graph_of
-from d2dfl.discovery.game.state import NO_LINK, set_link, start, total
+from d2dfl.discovery.game.revisions import reals_in_sums
+from d2dfl.discovery.game.rewards import agreement_in
+from d2dfl.discovery.game.state import NO_LINK, set_link, start
 from d2dfl.discovery.methods.dynamic import at_exchange
-from d2dfl.discovery.methods.marginal import reals_in_sums
 from d2dfl.discovery.methods.qlearning import cost
 from d2dfl.discovery.task import Task
 from d2dfl.errors import UserError
@@ -166,7 +167,7 @@ class VectorGame:
         kept = links - (self.links[:, :, self.edge] >= 0)
         messages, counts, reals = 2.0 * kept, 2.0 * kept * partitions, np.zeros(kept.shape)
         if self.reward == "marginal":
-            answer = 3 + (reals_in_sums(self._plays[0]) if self._terms.agreement != 0.0 else 0)
+            answer = 3 + (reals_in_sums(self._plays[0].shape) if self._terms.agreement != 0.0 else 0)
             messages, counts = messages + 2.0 * others, counts + others * partitions
             reals = 2.0 * links + answer * others
         bits = counts * settings.count_bits + reals * settings.real_bits
@@ -215,18 +216,20 @@ def _round(
     devices, edges = links.shape
     for device in range(devices):
         for number in range(edges):
-            set_link(board, terms, play, device, number, links[device, number])
+            set_link(board, terms, play, device, number, np.int64(links[device, number]))
     local[:] = play.local
-    objective = total(board, terms, play) / devices
+    agreement = agreement_in(play.shape)
+    whole = total_reward(terms, play.local, agreement, board.members, board.budget, play.used)
+    objective = whole / devices
     _tell(board, terms, play, edge, words)
     for device in range(devices):  # R6: what the objective loses without the device's link, and to whom it matters
         change, touched, _ = set_link(board, terms, play, device, edge, NO_LINK)
-        set_link(board, terms, play, device, edge, links[device, edge])
+        set_link(board, terms, play, device, edge, np.int64(links[device, edge]))
         marginal[device], others[device] = -change / devices, touched
     return objective
 
 
-@kernel
+@part
 def _tell(board: Any, terms: Any, play: Any, edge: Any, words: Any) -> None:
     """Q and U of one link of each device, as shares of what the device lacks, before losses are allowed for."""
     devices, partitions = board.counts.shape

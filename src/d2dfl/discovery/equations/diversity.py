@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
 
 METRICS = ("total-variation", "wasserstein", "jensen-shannon")
 TOTAL_VARIATION, WASSERSTEIN, JENSEN_SHANNON = range(3)
 
 
-@kernel
+@part
 def largest_distance(metric: Any, partitions: Any) -> Any:
     """The largest value that the metric can take."""
     return partitions - 1.0 if metric == WASSERSTEIN else 1.0
@@ -36,7 +36,7 @@ def distance(metric: Any, one: Any, other: Any) -> Any:
     return distance_of(metric, one, total_one, other, total_other)
 
 
-@kernel
+@part
 def distance_of(metric: Any, one: Any, total_one: Any, other: Any, total_other: Any) -> Any:
     """The same for vectors whose totals are known."""
     partitions = len(one)

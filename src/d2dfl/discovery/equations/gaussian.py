@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 class Gauss(NamedTuple):
-    """What does not change while a game is played. Empty arrays where partitions are labels."""
+    """What does not change while a game is played."""
 
     wish: Array  # [receiver, slot, cluster of the transmitter] datapoints asked for
     # Moments are a mass, its first moment [d] and its second moment, upper triangle by rows [d (d + 1) / 2].
@@ -42,7 +42,7 @@ class Gauss(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """The clusters of all devices as a game stands. Empty where partitions are labels."""
+    """The clusters of all devices as a game stands."""
 
     mean: Array  # [device, cluster, d]
     spread: Array  # [device, cluster, d, d] covariance
@@ -92,10 +92,13 @@ def described(network: Network) -> tuple[Array, Array]:
     return network.centroids, network.covariances
 
 
-def gauss_of(network: Network, ridge_share: float, kind: int) -> Gauss:
-    """Lay the clusters of a network out for compiled code."""
+def gauss_of(network: Network, ridge_share: float, kind: int) -> Gauss | None:
+    """Lay the clusters of a network out for compiled code; None where partitions are labels.
+
+    None is a type of its own to the compiler: what data clusters need is compiled only for a network that has them.
+    """
     if network.centroids is None:
-        return NO_GAUSS
+        return None
     centroids, covariances = described(network)
     devices, clusters, components = centroids.shape
     ridge = ridge_of(network, ridge_share)
@@ -194,10 +197,10 @@ def pair_divergences(means: Array, spreads: Array) -> Array:
     return np.maximum(table, 0.0)
 
 
-def shape_before(gauss: Gauss, devices: int, kind: int) -> Shape:
-    """Room for the clusters of all devices."""
-    if not len(gauss.own):
-        return NO_SHAPE
+def shape_before(gauss: Gauss | None, devices: int, kind: int) -> Shape | None:
+    """Room for the clusters of all devices; None where partitions are labels."""
+    if gauss is None:
+        return None
     clusters, moments = gauss.own.shape[1:]
     d = components_of(moments)
     return Shape(
@@ -210,24 +213,3 @@ def shape_before(gauss: Gauss, devices: int, kind: int) -> Shape:
         ratio=np.ones((devices, devices, clusters, clusters)) if kind != RATIO else np.empty((0, 0, 0, 0)),
         agreement=np.zeros(1),
     )
-
-
-NO_GAUSS = Gauss(
-    wish=np.empty((0, 0, 0)),
-    own=np.empty((0, 0, 0)),
-    pull=np.empty((0, 0, 0, 0, 0)),
-    trace=np.empty((0, 0)),
-    ridge=0.0,
-    before=0.0,
-    pairs=np.empty((0, 0, 0, 0)),
-)
-NO_SHAPE = Shape(
-    mean=np.empty((0, 0, 0)),
-    spread=np.empty((0, 0, 0, 0)),
-    inverse=np.empty((0, 0, 0, 0)),
-    log=np.empty((0, 0)),
-    sums=np.empty((0, 0)),
-    total=np.empty(0),
-    ratio=np.empty((0, 0, 0, 0)),
-    agreement=np.empty(0),
-)

@@ -10,6 +10,9 @@ The *objective* of the network is the mean of R_i over the devices:
 
 Where partitions are data clusters (Section V-B3), r_k^G has the system agreement in place of the mean of r
 (eq. usp_global_reward), so J = mean(r) + gamma * (agreement + alpha_3 * the same sum).
+
+Every equation stands here once. Learners, the game and the measure of a finished graph all call these functions; they
+differ only in how they come by counts, losses and requests.
 """
 
 from typing import Any, NamedTuple
@@ -17,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
 from d2dfl.config import RewardConfig
-from d2dfl.discovery.equations.diversity import METRICS, distance
+from d2dfl.discovery.equations.diversity import METRICS, distance, distance_of
 
 GAIN, CHANGE = range(2)
 HINGE, RATIO, LITERAL = range(3)
@@ -65,7 +68,7 @@ class Terms(NamedTuple):
         )
 
 
-@kernel
+@part
 def meets(terms: Any, after: Any, before_loss: Any, threshold: Any) -> Any:
     """Whether a label meets its threshold after the exchange.
 
@@ -78,14 +81,29 @@ def meets(terms: Any, after: Any, before_loss: Any, threshold: Any) -> Any:
     return after >= threshold - ROUNDING
 
 
-@kernel
-def diversity_score(terms: Any, before: Any, after: Any, met: Any, distance_before: Any, population: Any) -> Any:
-    """g: the distance moved, or the distance to the population won (R7); 0 below the gate of L-hat labels."""
+@part
+def diversity_score(
+    terms: Any, counts: Any, device: Any, after: Any, mass: Any, met: Any, start: Any, population: Any, everyone: Any
+) -> Any:
+    """g: the distance moved, or the distance to the population won (R7); 0 below the gate of L-hat labels.
+
+    `start` is the distance of counts[device] to the population; `mass` and `everyone` are the sums of `after` and
+    `population`, which callers have at hand.
+    """
     if met < terms.gate:
         return 0.0
     if terms.kind == CHANGE:
-        return distance(terms.metric, before, after)
-    return distance_before - distance(terms.metric, after, population)
+        return distance(terms.metric, counts[device], after)
+    return start - distance_of(terms.metric, after, mass, population, everyone)
+
+
+@part
+def local_reward(terms: Any, score: Any, lost: Any) -> Any:
+    """r_i (eqs. sup_local_reward, usp_local_reward).
+
+    `score` is g, or the gain of data clusters; `lost` the sum of loss probabilities over the device's links.
+    """
+    return terms.diversity * score - terms.reliability * lost
 
 
 @kernel
@@ -99,6 +117,40 @@ def budget_term(terms: Any, budget: Any, requested: Any) -> Any:
     return -max(0.0, requested - budget) / scale
 
 
+@part
+def overall_rewards(terms: Any, local: Any, agreement: Any, cluster: Any, budget: Any, used: Any, rewards: Any) -> None:
+    """R of every device (eqs. sup_global_reward, usp_global_reward); `used` gives way to alpha_3 times budget terms."""
+    total = 0.0
+    for device in range(len(local)):
+        total += local[device]
+    mean = total / len(local)
+    for number in range(len(used)):
+        used[number] = terms.budget * budget_term(terms, budget[number], used[number])
+    for device in range(len(local)):
+        earned = used[cluster[device]]
+        if terms.clustered:
+            rewards[device] = local[device] + (terms.agreement * agreement + terms.gamma * earned)
+        else:
+            rewards[device] = local[device] + terms.gamma * (mean + earned)
+
+
+@part
+def cluster_weight(terms: Any, members: Any) -> Any:
+    """What the budget term of a cluster with so many devices counts in N times the objective."""
+    return terms.gamma * terms.budget * members
+
+
+@kernel
+def total_reward(terms: Any, local: Any, agreement: Any, members: Any, budget: Any, used: Any) -> Any:
+    """N times the objective, as learners and searches add it up; `objective` is the same to be read."""
+    value = terms.own * local.sum()
+    if terms.clustered:
+        value += len(local) * terms.agreement * agreement
+    for number in range(len(budget)):
+        value += cluster_weight(terms, members[number]) * budget_term(terms, budget[number], used[number])
+    return value
+
+
 @kernel
 def local_rewards(
     terms: Any, counts: Any, after: Any, before_loss: Any, threshold: Any, population: Any, lost: Any
@@ -110,13 +162,17 @@ def local_rewards(
     devices, partitions = counts.shape
     rewards = np.empty(devices)
     satisfied = np.zeros(devices, np.int64)
+    everyone = population.sum()
     for device in range(devices):
+        mass = 0.0
         for label in range(partitions):
+            mass += after[device, label]
             if meets(terms, after[device, label], before_loss[device, label], threshold[device, label]):
                 satisfied[device] += 1
         start = distance(terms.metric, counts[device], population)
-        score = diversity_score(terms, counts[device], after[device], satisfied[device], start, population)
-        rewards[device] = terms.diversity * score - terms.reliability * lost[device]
+        met = satisfied[device]
+        score = diversity_score(terms, counts, device, after[device], mass, met, start, population, everyone)
+        rewards[device] = local_reward(terms, score, lost[device])
     return rewards, satisfied
 
 

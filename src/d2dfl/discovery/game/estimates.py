@@ -4,34 +4,38 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
 from d2dfl.discovery.equations.agreement import lone_agreement, shape_of, take_in
-from d2dfl.discovery.equations.diversity import distance, distance_of
 from d2dfl.discovery.equations.gaussian import RATIO as RATIO_OF_MEANS
-from d2dfl.discovery.equations.reward import CHANGE, OVER_ASK, diversity_score, meets
-from d2dfl.discovery.game.state import clustered_after
+from d2dfl.discovery.equations.reward import OVER_ASK, diversity_score, local_reward, meets
+from d2dfl.discovery.game.rewards import clustered_after
 
 HOPELESS = -1e300
 
 
-@kernel
-def own_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gains: Any) -> None:
+@part
+def own_gains(board: Any, terms: Any, play: Any, gauss: Any, known: Any, receiver: Any, gains: Any) -> None:
     """What the receiver itself would gain from each transmitter if nobody else asked it; HOPELESS if nothing would move.
 
     Needs no message: trusted surplus was told at the introduction, everything else is the receiver's own. With data
     clusters it is the whole network's gain but for what other requesters lose: centroids and covariances were told
     at the introduction, and sums over all devices are kept up to date by broadcasts.
     """
-    if terms.clustered:
-        _clustered_gains(board, terms, play, known, receiver, gains)
-        return
+    if gauss is None:
+        _labelled_gains(board, terms, play, known, receiver, gains)
+    else:
+        _clustered_gains(board, terms, play, gauss, known, receiver, gains)
+
+
+@part
+def _labelled_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gains: Any) -> None:
     # Fields are taken out of the records once: each access counts references.
     candidates, drop, trust, surplus = board.candidates, board.drop, board.trust, board.surplus
     counts, threshold, population = board.counts, board.threshold, board.population
     partitions, slots = counts.shape[1], candidates.shape[1]
     held, sent, need, after = np.empty(partitions), np.empty(partitions), np.empty(partitions), np.empty(partitions)
     cost = _standing(board, play, receiver, held, sent, need)
-    everyone = population.sum()
+    everyone, before = population.sum(), board.before[receiver]
     for slot in range(slots):
         gains[slot] = HOPELESS
         if not known[receiver, slot]:
@@ -52,23 +56,18 @@ def own_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gain
                 met += 1
         if whole <= 0.0:
             continue
-        score = 0.0
-        if met >= terms.gate:
-            if terms.kind == CHANGE:
-                score = distance(terms.metric, counts[receiver], after)
-            else:
-                score = board.before[receiver] - distance_of(terms.metric, after, mass, population, everyone)
-        local = terms.diversity * score - terms.reliability * (cost + drop[receiver, slot])
+        score = diversity_score(terms, counts, receiver, after, mass, met, before, population, everyone)
+        local = local_reward(terms, score, cost + drop[receiver, slot])
         gains[slot] = terms.own * (local - play.local[receiver])
 
 
-@kernel
-def _clustered_gains(board: Any, terms: Any, play: Any, known: Any, receiver: Any, gains: Any) -> None:
+@part
+def _clustered_gains(board: Any, terms: Any, play: Any, gauss: Any, known: Any, receiver: Any, gains: Any) -> None:
     """What joining each transmitter would be worth if nobody else asked it (Algorithm 2)."""
-    gauss, shape = board.gauss, play.shape
+    shape = play.shape
     clusters, components = shape.mean.shape[1:]
     standing, moments = np.empty(gauss.own.shape[1:]), np.empty(gauss.own.shape[1:])
-    cost, _ = clustered_after(board, play, receiver, standing)
+    cost, _ = clustered_after(board, play, gauss, receiver, standing)
     amounts = np.empty(clusters)
     mean, spread = np.empty((clusters, components)), np.empty((clusters, components, components))
     inverse, log = np.empty((clusters, components, components)), np.empty(clusters)
@@ -87,15 +86,15 @@ def _clustered_gains(board: Any, terms: Any, play: Any, known: Any, receiver: An
             continue
         moments[:] = standing
         take_in(gauss, receiver, slot, amounts, moments)
-        local = terms.diversity * shape_of(gauss, receiver, moments, mean, spread)
-        local -= terms.reliability * (cost + board.drop[receiver, slot])
+        gain = shape_of(gauss, receiver, moments, mean, spread)
+        local = local_reward(terms, gain, cost + board.drop[receiver, slot])
         gains[slot] = terms.own * (local - play.local[receiver])
         if terms.agreement != 0.0 and terms.agreement_kind == RATIO_OF_MEANS:
             agreement = lone_agreement(gauss, shape, receiver, mean, spread, inverse, log)
             gains[slot] += len(play.local) * terms.agreement * (agreement - shape.agreement[0])
 
 
-@kernel
+@part
 def _standing(board: Any, play: Any, receiver: Any, held: Any, sent: Any, need: Any) -> Any:
     """What the receiver has with its other links: counts after and before loss, and what it still needs.
 
@@ -130,7 +129,8 @@ def expected_bonus(board: Any, terms: Any, known: Any, bonus: Any) -> None:
     A loss counts as 0: the estimate must not scare a receiver off before it has asked.
     """
     counts, surplus, threshold, trust = board.counts, board.surplus, board.threshold, board.trust
-    partitions = counts.shape[1]
+    partitions, population = counts.shape[1], board.population
+    everyone = population.sum()
     after = np.empty(partitions)
     devices, slots = known.shape
     for receiver in range(devices):
@@ -139,14 +139,17 @@ def expected_bonus(board: Any, terms: Any, known: Any, bonus: Any) -> None:
                 continue
             device = board.candidates[receiver, slot]
             met = before = 0
+            mass = held = 0.0
             for label in range(partitions):
                 share = min(surplus[device, label], threshold[device, label]) if trust[receiver, slot, label] else 0.0
                 after[label] = counts[device, label] - share
+                mass += after[label]
+                held += counts[device, label]
                 if meets(terms, after[label], after[label], threshold[device, label]):
                     met += 1
                 if meets(terms, counts[device, label], counts[device, label], threshold[device, label]):
                     before += 1
-            start = board.before[device]
-            gain = diversity_score(terms, counts[device], after, met, start, board.population)
-            gain -= diversity_score(terms, counts[device], counts[device], before, start, board.population)
+            own, start = counts[device], board.before[device]
+            gain = diversity_score(terms, counts, device, after, mass, met, start, population, everyone)
+            gain -= diversity_score(terms, counts, device, own, held, before, start, population, everyone)
             bonus[receiver, slot] = max(0.0, terms.own * terms.diversity * gain)

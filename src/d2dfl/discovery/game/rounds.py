@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import part
 from d2dfl.discovery.equations.agreement import agreement_of, give_away, settle, take_in
-from d2dfl.discovery.equations.diversity import distance, distance_of
 from d2dfl.discovery.equations.gaussian import Shape, shape_before
-from d2dfl.discovery.equations.reward import CHANGE, OVER_ASK, Terms, budget_term, meets
-from d2dfl.discovery.game.state import Board
+from d2dfl.discovery.equations.reward import OVER_ASK, Terms, diversity_score, local_reward, meets, overall_rewards
+from d2dfl.discovery.game.board import Board
 
 GATHER = 256  # devices whose scattered rows are fetched together
 
@@ -31,7 +30,7 @@ class Round(NamedTuple):
     used: NDArray[np.float64]  # [cluster]
     local: NDArray[np.float64]  # [device] r
     reward: NDArray[np.float64]  # [device] R
-    shape: Shape  # data clusters after the round, where partitions are not labels
+    shape: Shape | None  # data clusters after the round; None where partitions are labels
 
 
 def round_of(board: Board, terms: Terms) -> Round:
@@ -51,7 +50,7 @@ def round_of(board: Board, terms: Terms) -> Round:
     )
 
 
-@kernel
+@part
 def _ask(board: Any, terms: Any, work: Any) -> None:
     """V and Q of every device (eqs. avl_at_tx, req_at_dst), and the demand that they add up to."""
     candidates, trust, surplus, need = board.candidates, board.trust, board.surplus, board.need
@@ -82,10 +81,17 @@ def _ask(board: Any, terms: Any, work: Any) -> None:
                 request[device, label] = asked
 
 
-@kernel
-def _clustered_round(board: Any, terms: Any, work: Any) -> None:
+@part
+def _copy(source: Any, target: Any) -> None:
+    """target[:] = source, without the message that Numba compiles for lengths that differ: 3 s."""
+    for at in range(len(target)):
+        target[at] = source[at]
+
+
+@part
+def _clustered_round(board: Any, terms: Any, work: Any, gauss: Any) -> None:
     """Algorithm 2 and its rewards: the demand, then each device's clusters, then what all of them have in common."""
-    candidates, surplus, counts, wish = board.candidates, board.surplus, board.counts, board.gauss.wish
+    candidates, surplus, counts, wish = board.candidates, board.surplus, board.counts, gauss.wish
     slots, drop, demand, used, shape = work.slot, work.drop, work.demand, work.used, work.shape
     devices, clusters = counts.shape
     demand[:] = 0.0
@@ -95,55 +101,60 @@ def _clustered_round(board: Any, terms: Any, work: Any) -> None:
             for cluster in range(clusters):
                 if surplus[transmitter, cluster] > 0.0:
                     demand[transmitter, cluster] += wish[device, slots[device], cluster]
-    used[:] = board.spent
-    moments, amounts = np.empty(board.gauss.own.shape[1:]), np.empty(clusters)
+    _copy(board.spent, used)
+    moments, amounts = np.empty(gauss.own.shape[1:]), np.empty(clusters)
     for device in range(devices):
         for cluster in range(clusters):
             given = min(demand[device, cluster], surplus[device, cluster])
             amounts[cluster] = counts[device, cluster] - given
-        give_away(board.gauss, device, amounts, moments)
-        slot = slots[device]
-        whole = 0.0
+        give_away(gauss, device, amounts, moments)
+        slot = np.int64(slots[device])
+        whole = lost = 0.0
         if slot >= 0:
+            lost = drop[device]
             transmitter = candidates[device, slot]
             for cluster in range(clusters):
                 spare, asked = surplus[transmitter, cluster], demand[transmitter, cluster]
                 amount = wish[device, slot, cluster] * (min(1.0, spare / asked) if asked > 0.0 else 0.0)
                 whole += amount
                 amounts[cluster] = amount * (1.0 - drop[device])
-            take_in(board.gauss, device, slot, amounts, moments)
+            take_in(gauss, device, slot, amounts, moments)
             if board.cluster[transmitter] != board.cluster[device]:
                 used[board.cluster[device]] += whole
-        gain = settle(board.gauss, shape, device, moments, terms.agreement_kind, True)
-        work.local[device] = terms.diversity * gain - (terms.reliability * drop[device] if slot >= 0 else 0.0)
-    shape.agreement[0] = agreement_of(board.gauss, shape, terms.agreement_kind)
-    for number in range(len(used)):
-        used[number] = terms.budget * budget_term(terms, board.budget[number], used[number])
-    for device in range(devices):  # R_i = r_i + gamma * r_k^G (eq. usp_global_reward)
-        common = terms.agreement * shape.agreement[0] + terms.gamma * used[board.cluster[device]]
-        work.reward[device] = work.local[device] + common
+        gain = settle(gauss, shape, device, moments, terms.agreement_kind)
+        work.local[device] = local_reward(terms, gain, lost)
+    shape.agreement[0] = agreement_of(gauss, shape, terms.agreement_kind)
+    overall_rewards(terms, work.local, shape.agreement[0], board.cluster, board.budget, used, work.reward)
 
 
-@kernel
-def play_round(board: Any, terms: Any, work: Any) -> None:
-    """Algorithm 1 or 2 and the rewards for the choices in work.slot, whose loss probabilities are in work.drop."""
-    if terms.clustered:
-        _clustered_round(board, terms, work)
-        return
+@part
+def play_round(board: Any, terms: Any, work: Any, gauss: Any) -> None:
+    """Algorithm 1 or 2 and the rewards for the choices in work.slot, whose loss probabilities are in work.drop.
+
+    `gauss` is that of the board: where it is None, what data clusters need is not compiled.
+    """
+    if gauss is None:
+        _labelled_round(board, terms, work)
+    else:
+        _clustered_round(board, terms, work, gauss)
+
+
+@part
+def _labelled_round(board: Any, terms: Any, work: Any) -> None:
+    """Algorithm 1 and its rewards."""
     _ask(board, terms, work)
     counts, surplus, threshold, behind = board.counts, board.surplus, board.threshold, work.transmitter
     cluster, before, population = board.cluster, board.before, board.population
     slots, drop, request, demand = work.slot, work.drop, work.request, work.demand
-    after, used, local_of, reward = work.after, work.used, work.local, work.reward
+    after, used, local = work.after, work.used, work.local
     devices, partitions = counts.shape
-    used[:] = board.spent
+    _copy(board.spent, used)
     everyone = population.sum()
-    total = 0.0
     for device in range(devices):  # U, D-hat and r (eqs. tx_buffer, final_diversity_vector, sup_local_reward)
         slot = slots[device]
         transmitter = behind[device]
         arrives = 1.0 - drop[device]
-        whole = mass = 0.0
+        whole = mass = lost = 0.0
         met = 0
         for label in range(partitions):
             held = counts[device, label] - min(demand[device, label], surplus[device, label])
@@ -157,21 +168,10 @@ def play_round(board: Any, terms: Any, work: Any) -> None:
             mass += after[label]
             if terms.gate > 0 and meets(terms, after[label], held + amount, threshold[device, label]):
                 met += 1
-        score = 0.0
-        if met >= terms.gate:
-            if terms.kind == CHANGE:
-                score = distance(terms.metric, counts[device], after)
-            else:
-                score = before[device] - distance_of(terms.metric, after, mass, population, everyone)
-        local = terms.diversity * score
         if slot >= 0:  # to the letter, a chosen link costs its loss even when nothing moves over it
-            local -= terms.reliability * drop[device]
+            lost = drop[device]
             if cluster[transmitter] != cluster[device]:
                 used[cluster[device]] += whole
-        local_of[device] = local
-        total += local
-    mean = total / devices
-    for number in range(len(used)):  # the budget term replaces d' in place
-        used[number] = terms.budget * budget_term(terms, board.budget[number], used[number])
-    for device in range(devices):  # R_i = r_i + gamma * r_k^G (eq. sup_global_reward)
-        reward[device] = local_of[device] + terms.gamma * (mean + used[cluster[device]])
+        score = diversity_score(terms, counts, device, after, mass, met, before[device], population, everyone)
+        local[device] = local_reward(terms, score, lost)
+    overall_rewards(terms, local, 0.0, cluster, board.budget, used, work.reward)

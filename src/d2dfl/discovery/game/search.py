@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
+from d2dfl.discovery.equations.reward import total_reward
 from d2dfl.discovery.game.draws import uniform
-from d2dfl.discovery.game.state import NO_LINK, set_link, taken, total
+from d2dfl.discovery.game.rewards import agreement_in
+from d2dfl.discovery.game.state import NO_LINK, set_link, taken
 
 
-@kernel
+@part
 def random_slot(board: Any, receiver: Any, draw: Any) -> Any:
     """A random candidate slot of the receiver, or NO_LINK."""
     slots = board.candidates.shape[1]
@@ -33,8 +35,12 @@ def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, c
             slot = random_slot(board, receiver, uniform(key, draw + 2))
             chance = uniform(key, draw + 3)
             draw += 4
-            old = play.slots[receiver, edge]
-            if slot == old or (slot >= 0 and taken(play, receiver, edge, slot)) or (slot < 0 and not free[receiver]):
+            old = np.int64(play.slots[receiver, edge])
+            if (
+                slot == old
+                or (slot >= 0 and taken(play.slots, receiver, edge, slot))
+                or (slot < 0 and not free[receiver])
+            ):
                 continue
             change, _, _ = set_link(board, terms, play, receiver, edge, slot)
             forced = old < 0 and not free[receiver]
@@ -42,15 +48,15 @@ def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, c
                 set_link(board, terms, play, receiver, edge, old)
 
 
-@kernel
+@part
 def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, free: Any) -> Any:
     """Give one link its best slot, the others standing. Returns the improvement."""
-    old = play.slots[receiver, edge]
+    old: Any = np.int64(play.slots[receiver, edge])
     best, best_change, change = old, 1e-10, 0.0
     if old < 0 and not free[receiver]:
         best_change = -np.inf  # a device that must choose takes even the least bad
     for slot in range(-1 if free[receiver] else 0, board.candidates.shape[1]):
-        if slot >= 0 and (board.candidates[receiver, slot] < 0 or taken(play, receiver, edge, slot)):
+        if slot >= 0 and (board.candidates[receiver, slot] < 0 or taken(play.slots, receiver, edge, slot)):
             continue
         step, _, _ = set_link(board, terms, play, receiver, edge, slot)
         change += step
@@ -71,4 +77,5 @@ def descend(board: Any, terms: Any, play: Any, free: Any) -> Any:
             for edge in range(edges):
                 if best_response(board, terms, play, receiver, edge, free) > 0.0:
                     improved = True
-    return total(board, terms, play)
+    agreement = agreement_in(play.shape)
+    return total_reward(terms, play.local, agreement, board.members, board.budget, play.used)

@@ -87,7 +87,7 @@ def _train(
             chosen[device] = action
             work.slot[device] = action if 0 <= action < slots else -1
             work.drop[device] = board.drop[device, action] if 0 <= action < slots else 0.0
-        play_round(board, terms, work)
+        play_round(board, terms, work, board.gauss)
         for device in range(devices):
             action, reward = chosen[device], work.reward[device]
             if action < 0:

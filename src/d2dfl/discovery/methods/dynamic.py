@@ -137,7 +137,7 @@ def _train(
                 power = min(max(mean + deviation * _normal(noise[device], step * slots + action), lowest), highest)
                 work.slot[device] = action
                 work.drop[device] = 1.0 - np.exp(-factor / power)
-        play_round(board, terms, work)
+        play_round(board, terms, work, board.gauss)
         for device in range(devices):
             if chosen[device] >= 0:
                 _learn(rules, total, count, recent, device, row[device], chosen[device], work.reward[device])

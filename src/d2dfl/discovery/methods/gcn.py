@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 from d2dfl.compiled import kernel
 from d2dfl.config import ChannelConfig
 from d2dfl.discovery.equations.reward import Terms
+from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.rounds import play_round, round_of
-from d2dfl.discovery.game.state import board_of
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.errors import MissingExtraError
 from d2dfl.network import Network
@@ -193,7 +193,7 @@ def _play_group(board: Any, terms: Any, work: Any, group: Any, total: Any, games
                 code //= sizes[member]
                 work.slot[group[member]] = slot
                 work.drop[group[member]] = board.drop[group[member], slot]
-        play_round(board, terms, work)
+        play_round(board, terms, work, board.gauss)
         for receiver in group:
             slot = work.slot[receiver]
             if slot >= 0:

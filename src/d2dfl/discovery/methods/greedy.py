@@ -8,7 +8,8 @@ import heapq
 
 import numpy as np
 
-from d2dfl.discovery.game.state import NO_LINK, free_choice, set_link, start, taken
+from d2dfl.discovery.game.board import free_choice
+from d2dfl.discovery.game.state import NO_LINK, change_link, start, taken
 from d2dfl.discovery.task import LinkChoice, Task
 
 LEAST_GAIN = 1e-10
@@ -22,8 +23,8 @@ def find(task: Task) -> LinkChoice:
 
     def gain(receiver: int, slot: int) -> float:
         edge = int(np.argmin(play.slots[receiver]))
-        change, _, _ = set_link(board, terms, play, receiver, edge, slot)
-        set_link(board, terms, play, receiver, edge, NO_LINK)
+        change, _, _ = change_link(board, terms, play, receiver, edge, slot)
+        change_link(board, terms, play, receiver, edge, NO_LINK)
         return float(change)
 
     promising = np.nonzero((board.candidates >= 0) & _can_help(task))
@@ -32,14 +33,14 @@ def find(task: Task) -> LinkChoice:
     additions, wanted = 0, task.network.devices * task.edges
     while heap and additions < wanted:
         value, seen, receiver, slot = heapq.heappop(heap)
-        if play.slots[receiver].min() >= 0 or taken(play, receiver, -1, slot):
+        if play.slots[receiver].min() >= 0 or taken(play.slots, receiver, -1, slot):
             continue
         if seen < additions:
             heapq.heappush(heap, (-gain(receiver, slot), additions, receiver, slot))
             continue
         if -value <= LEAST_GAIN and free[receiver]:
             continue
-        set_link(board, terms, play, receiver, int(np.argmin(play.slots[receiver])), slot)
+        change_link(board, terms, play, receiver, int(np.argmin(play.slots[receiver])), slot)
         additions += 1
         task.progress(additions / wanted)
     return LinkChoice(play.slots.copy(), *_cost(task), additions)

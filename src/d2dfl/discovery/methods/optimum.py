@@ -11,11 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
 from d2dfl.discovery.equations.diversity import TOTAL_VARIATION
-from d2dfl.discovery.equations.reward import GAIN, HINGE, OVER_ASK, RATIO, Terms, budget_term
+from d2dfl.discovery.equations.reward import (
+    GAIN,
+    HINGE,
+    OVER_ASK,
+    RATIO,
+    Terms,
+    budget_term,
+    local_reward,
+    total_reward,
+)
+from d2dfl.discovery.game.board import Board, free_choice
+from d2dfl.discovery.game.revisions import temperature_unit
+from d2dfl.discovery.game.rewards import agreement_in
 from d2dfl.discovery.game.search import anneal, descend
-from d2dfl.discovery.game.state import NO_LINK, Board, free_choice, load, set_link, start, total
+from d2dfl.discovery.game.state import NO_LINK, load, set_link, start
 from d2dfl.discovery.methods import greedy, marginal
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.progress import silent
@@ -26,7 +38,7 @@ HOT, COLD = 0.3, 0.01  # annealing, in units of the mean gain a device could hav
 NARROW = 100  # steps of the one-dimensional search in the bound
 
 
-@kernel
+@part
 def _nearest(low: Any, high: Any, population: Any) -> Any:
     """Smallest total variation between `population` and any x / sum(x) with low <= x <= high.
 
@@ -47,7 +59,7 @@ def _nearest(low: Any, high: Any, population: Any) -> Any:
     return max(0.0, _clipped(low, high, population, left) - (right - left) * most)
 
 
-@kernel
+@part
 def _clipped(low: Any, high: Any, population: Any, t: Any) -> Any:
     away = mass = 0.0
     for label in range(len(population)):
@@ -91,7 +103,7 @@ def choice_bounds(board: Any, terms: Any) -> Any:
             score = board.before[device] - _nearest(low, high, board.population)
             if terms.gate > 0:
                 score = max(score, 0.0)
-            bounds[device, slot + 1] = terms.own * (terms.diversity * score - terms.reliability * cost)
+            bounds[device, slot + 1] = terms.own * local_reward(terms, score, cost)
     return bounds
 
 
@@ -119,7 +131,8 @@ def _branch(
     depth = nodes = 0
     while depth >= 0:
         if depth == devices:
-            value = total(board, terms, play)
+            agreement = agreement_in(play.shape)
+            value = total_reward(terms, play.local, agreement, board.members, board.budget, play.used)
             if value > best:
                 best = value
                 found[:] = play.slots[:, 0]
@@ -195,7 +208,7 @@ def find(task: Task) -> LinkChoice:
     """The best graph that can be found, with a proof or an upper bound where there is one."""
     board, terms = task.board(), task.terms
     empty = start(board, terms, task.edges)
-    unit = float(marginal.temperature_unit(board, terms, empty, marginal.introduce(board, terms, 1e9))) or 1.0
+    unit = float(temperature_unit(board, terms, empty, board.candidates >= 0)) or 1.0
     best, value = _search(task, board, unit)
     devices, bound = task.network.devices, None
     bounds = choice_bounds(board, terms) if has_bound(terms, task.edges) else None

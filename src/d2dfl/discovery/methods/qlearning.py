@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from d2dfl.compiled import kernel
 from d2dfl.config import QlearningConfig
 from d2dfl.discovery.equations.reward import Terms
+from d2dfl.discovery.game.board import Board
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import GATHER, Round, play_round, round_of
-from d2dfl.discovery.game.state import Board
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.rng import device_keys
 
@@ -275,7 +275,7 @@ def train(
             slot_of[device] = action if action < slots else -1
             drop_of[device] = drop[device, action] if 0 <= action < slots else 0.0
         if step < last:
-            play_round(board, terms, work)
+            play_round(board, terms, work, board.gauss)
 
 
 @kernel
