@@ -45,7 +45,14 @@ def test_the_list_of_experiments_loads_neither_pytorch_nor_a_compiler() -> None:
 
 def test_a_discovery_loads_only_the_compiler() -> None:
     found = loaded("discover", "--devices", "5", "--method", "closest")
-    assert not found & {"torch", "scipy", "sklearn", "networkx", "matplotlib"}
+    assert not found & {
+        "torch",
+        "scipy.spatial",
+        "scipy.special",
+        "sklearn",
+        "networkx",
+        "matplotlib",
+    }  # Numba takes bare SciPy
 
 
 def test_a_page_needs_no_compiler() -> None:
