@@ -43,6 +43,18 @@ def test_the_list_of_experiments_loads_neither_pytorch_nor_a_compiler() -> None:
     assert not loaded("reproduce", "list") & {"numba", "torch", "scipy", "sklearn", "matplotlib"}
 
 
+def test_a_discovery_loads_only_the_compiler() -> None:
+    found = loaded("discover", "--devices", "5", "--method", "closest")
+    assert not found & {
+        "torch",
+        "scipy.spatial",
+        "scipy.special",
+        "sklearn",
+        "networkx",
+        "matplotlib",
+    }  # Numba takes bare SciPy
+
+
 def test_a_page_needs_no_compiler() -> None:
     text = "import sys, d2dfl.report.look; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from d2dfl.config import ChannelConfig
 from d2dfl.config.needs import FULL_MESH, SLOTS
@@ -71,6 +70,8 @@ def hear(positions: Array, slots: int) -> NDArray[np.int32]:
     if slots == devices - 1:
         everyone = np.broadcast_to(np.arange(devices - 1, dtype=np.int32), (devices, devices - 1))
         return np.asarray(everyone + (everyone >= np.arange(devices)[:, None]), dtype=np.int32)
+    from scipy.spatial import cKDTree  # takes half a second to import
+
     _, near = cKDTree(positions).query(positions, k=slots + 1)
     # A device is not always its own first neighbour: another may stand on the same spot.
     own = near == np.arange(devices)[:, None]

@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import squareform
 
 from d2dfl.compiled import kernel
 from d2dfl.config.needs import LINKAGE
@@ -30,10 +28,38 @@ def reliable_clusters(
     # Pairs that cannot hear each other must never merge, whatever the threshold.
     worst[worst >= 1.0] = 2.0
     np.fill_diagonal(worst, 0.0)
-    labels = fcluster(linkage(squareform(worst, checks=False), "complete"), reliability, "distance")
-    _, first = np.unique(labels, return_index=True)
+    labels = complete_linkage(worst, reliability)
+    _, first, place = np.unique(labels, return_index=True, return_inverse=True)
     order = np.argsort(np.argsort(first))
-    return np.asarray(order[labels - 1], dtype=np.int32)
+    return np.asarray(order[place], dtype=np.int32)
+
+
+def complete_linkage(distance: NDArray[np.float64], threshold: float) -> NDArray[np.int64]:
+    """A label for each item: clusters of complete linkage, cut where they are farther apart than the threshold.
+
+    The chain of nearest neighbours (Murtagh, 1983), with ties broken as SciPy does, whose import takes half a second:
+    two clusters that are each other's nearest merge at once, since no other merge can bring anything nearer.
+    """
+    number = len(distance)
+    apart = distance.copy()
+    np.fill_diagonal(apart, np.inf)
+    labels, there, chain = np.arange(number), np.ones(number, dtype=bool), list[int]()
+    for _ in range(number - 1):
+        if not chain:
+            chain.append(int(there.argmax()))
+        while True:
+            last = chain[-1]
+            nearest = int(apart[last].argmin())
+            if len(chain) > 1 and apart[last, chain[-2]] <= apart[last, nearest]:
+                break  # the one before is as near: the two merge
+            chain.append(nearest)
+        gone, kept = sorted((chain.pop(), chain.pop()))
+        if apart[gone, kept] <= threshold:
+            labels[labels == labels[gone]] = labels[kept]
+        apart[kept] = apart[:, kept] = np.maximum(apart[gone], apart[kept])
+        apart[gone] = apart[:, gone] = np.inf
+        there[gone] = False
+    return labels
 
 
 def dense(candidates: NDArray[np.int32], values: NDArray[np.float64], missing: float) -> NDArray[np.float64]:
