@@ -199,3 +199,13 @@ def test_a_training_that_turns_out_to_be_long_is_announced_then(capsys: pytest.C
     for share in (0.0, 0.5, 0.6):  # 11 s to go, then 133
         watch(share)
     assert capsys.readouterr().err == "the rest of the training takes about 2 min\n"
+
+
+def test_folders_of_graphs_can_be_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(monkeypatch, "discover", *SMALL, "--out", "one") == 0
+    assert call(monkeypatch, "compare-graphs", *SMALL, "--methods", "closest,uniform", "--out", "two") == 0
+    assert call(monkeypatch, "report", "one", "two", "--out", "page.html") == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "Closest and Uniform" in page
+    assert "exp. moved" in page

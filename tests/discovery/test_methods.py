@@ -9,13 +9,13 @@ import pytest
 
 from conftest import config_of, random_slots
 from d2dfl import METHODS, Graph, Network, UserError, discover
-from d2dfl.cli.summary import why_unlinked
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.evaluation import evaluate, graph_of, outside_requests
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.methods import optimum
 from d2dfl.discovery.task import Task
+from d2dfl.experiment.summary import why_unlinked
 
 FAST = {
     "qlearning.steps": 200,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from d2dfl.cli import summary
 from d2dfl.cli.output import (
     announce,
     as_dict,
@@ -30,6 +29,7 @@ from d2dfl.discovery.discover import Discovery, discover, warm_up
 from d2dfl.discovery.methods import METHODS, Method, method_named, methods_listed, reference_method
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import MissingExtraError, UserError
+from d2dfl.experiment import summary
 from d2dfl.experiment.store import Plan, run_folder
 from d2dfl.network import Network
 from d2dfl.network.files import check_network_name, load_network, save_network
@@ -98,7 +98,8 @@ def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) ->
             save_network(results[0].network, out / "network.npz")
             for suffix in ("png", "html"):
                 draw_all(results, out / f"graphs.{suffix}")
-            say(f"results: {out}")
+            summary.graph_findings(results, best).save(out)
+            say(f"results: {out}; a page of them: d2dfl report {out}")
 
 
 def _compared(config: Config, methods: list[Method], options: "Graphs", skip: bool) -> tuple[list[Discovery], float]:

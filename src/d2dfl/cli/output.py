@@ -13,11 +13,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from d2dfl.cli import summary
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
 from d2dfl.errors import UserError
+from d2dfl.experiment import summary
 from d2dfl.network.files import save_network
 from d2dfl.storage import check_output, write_whole
 from d2dfl.terminal import in_time
@@ -154,4 +154,5 @@ def save_all(item: Discovery, best: float | None, folder: Path) -> None:
     save_network(item.network, folder / "network.npz")
     for suffix in ("png", "html"):
         draw_one(item, folder / f"graph.{suffix}")
-    say(f"results: {folder}")
+    summary.graph_findings([item], best).save(folder)
+    say(f"results: {folder}; a page of them: d2dfl report {folder}")

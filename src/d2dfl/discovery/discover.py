@@ -121,9 +121,24 @@ def discover(
     check_discovery(chosen, config, network.shape)
     began = time.perf_counter()
     split = chosen.learns and config.discovery.action == "partition"
-    task = Task(by_partition(network) if split else network, config, seed, progress=progress)
+    first = by_partition(network) if split else network
     at_once = chosen.joint and config.discovery.edge_mode == "joint"
-    graph, founds = _together(chosen, task) if at_once else _in_sequence(chosen, task)
+    stages = 1 if at_once else config.discovery.edges
+    task = Task(
+        first, config, seed, edges=config.discovery.edges if at_once else 1, progress=_part(progress, 0, stages)
+    )
+    graphs: list[Graph] = []
+    choices: list[LinkChoice] = []
+    for stage in range(stages):  # R16: discover, exchange, discover again with used neighbours masked
+        if stage:
+            spent = outside_requests(first, joined(graphs))  # one budget over all stages
+            network_now, report = _after_stage(task.network, graphs[-1]), _part(progress, stage, stages)
+            task = replace(
+                task, network=network_now, stage=stage, spent=spent, population=first.population, progress=report
+            )
+        choices.append(_checked(chosen.find(task), chosen, task.network))
+        graphs.append(graph_of(task.network, choices[-1].slots, task.over_ask))
+    graph = graphs[0] if at_once else joined(graphs)
     if split:
         graph = replace(graph, slots=np.where(graph.slots >= 0, graph.slots // network.partitions, -1).astype(np.int32))
     links = len(graph.edges)
@@ -135,12 +150,12 @@ def discover(
         network=network,
         graph=graph,
         evaluation=evaluate(network, graph, config.reward),
-        messages=sum(found.messages for found in founds) + NEGOTIATION * links,
-        message_bits=sum(found.message_bits for found in founds) + bits,
-        steps=sum(found.steps for found in founds),
+        messages=sum(choice.messages for choice in choices) + NEGOTIATION * links,
+        message_bits=sum(choice.message_bits for choice in choices) + bits,
+        steps=sum(choice.steps for choice in choices),
         seconds=time.perf_counter() - began,
-        upper_bound=founds[0].upper_bound if len(founds) == 1 else None,
-        proven=len(founds) == 1 and founds[0].proven,
+        upper_bound=choices[0].upper_bound if stages == 1 else None,
+        proven=stages == 1 and choices[0].proven,
     )
 
 
@@ -185,37 +200,14 @@ def warm_up(method: str, config: Config, clustered: bool = False) -> None:
     discover(network, tiny, method=method)
 
 
-def _found(method: Method, task: Task) -> LinkChoice:
-    """What a method finds; one of a user's own is checked before compiled code sees it."""
-    found, network = method.find(task), task.network
-    slots = found.slots if isinstance(found, LinkChoice) else None
+def _checked(choice: LinkChoice, method: Method, network: Network) -> LinkChoice:
+    """What a method chose; that of a user's own is looked at before compiled code sees it."""
+    slots = choice.slots if isinstance(choice, LinkChoice) else None
     if not isinstance(slots, np.ndarray) or slots.dtype.kind != "i" or slots.shape[:1] != (network.devices,):
         raise UserError(f"the method {method.name!r} gave no LinkChoice with whole-numbered slots[receiver, edge]")
     if slots.ndim != 2 or (slots.size and not -1 <= slots.min() <= slots.max() < network.slots):
         raise UserError(f"the method {method.name!r} chose slots that are not there: give -1 to {network.slots - 1}")
-    return found
-
-
-def _together(method: Method, task: Task) -> tuple[Graph, list[LinkChoice]]:
-    found = _found(method, replace(task, edges=task.config.discovery.edges))
-    return graph_of(task.network, found.slots, task.over_ask), [found]
-
-
-def _in_sequence(method: Method, task: Task) -> tuple[Graph, list[LinkChoice]]:
-    """R16: discover, exchange, discover again with used neighbours masked; one budget over all stages."""
-    stages = task.config.discovery.edges
-    graphs: list[Graph] = []
-    founds: list[LinkChoice] = []
-    network, population = task.network, task.network.population
-    for stage in range(stages):
-        report = _scaled(task.progress, stage, stages)
-        step = replace(task, network=network, stage=stage, population=population, progress=report)
-        if graphs:
-            step = replace(step, spent=outside_requests(task.network, joined(graphs)))
-        founds.append(_found(method, step))
-        graphs.append(graph_of(network, founds[-1].slots, task.over_ask))
-        network = _after_stage(network, graphs[-1])
-    return joined(graphs), founds
+    return choice
 
 
 def _after_stage(network: Network, graph: Graph) -> Network:
@@ -236,7 +228,8 @@ def _after_stage(network: Network, graph: Graph) -> Network:
     )
 
 
-def _scaled(progress: Share, stage: int, stages: int) -> Share:
+def _part(progress: Share, stage: int, stages: int) -> Share:
+    """Progress of one stage of several."""
     return lambda share: progress((stage + share) / stages)
 
 

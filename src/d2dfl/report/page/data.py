@@ -42,13 +42,13 @@ def _records(folder: Path) -> list[Path]:
     if folder.name == FILE and os.path.isfile(folder):
         return [folder]
     if not os.path.isdir(folder):
-        raise UserError(f"there is no folder {str(folder)!r}: give one that run, compare or reproduce made")
+        raise UserError(f"there is no folder {str(folder)!r}: give one that a command made with --out")
     paths = sorted(_below(folder))
     if not paths and (folder / "run.json").is_file():
         raise UserError(f"{folder} holds a run that is not finished: go on with it by --resume")
     if not paths:
         raise UserError(
-            f"{plain(folder)} holds no {FILE}, nor do its folders: give one that run, compare or reproduce made"
+            f"{plain(folder)} holds no {FILE}, nor do its folders: give one that run, compare, compare-graphs or reproduce made"
         )
     return paths
 

@@ -1,4 +1,4 @@
-"""What a reader wants to know about discoveries, as plain rows and sentences; the command line lays them out."""
+"""What a reader wants to know about discoveries, as plain rows, sentences and a record for the page."""
 
 from collections.abc import Sequence
 
@@ -7,8 +7,11 @@ from numpy.typing import NDArray
 
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
+from d2dfl.discovery.methods import METHODS
+from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
+from d2dfl.report.findings import Findings, Table
 from d2dfl.terminal import UNKNOWN, number
 
 SHARE = ("share of the best known objective", "share")
@@ -106,3 +109,23 @@ def bound_sentence(item: Discovery) -> str | None:
     if item.upper_bound is not None:
         return f"no graph has an objective above {item.upper_bound:.4f}"
     return None
+
+
+def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
+    """The graphs of several methods in one network as a record that `d2dfl report` shows."""
+    first = items[0]
+    columns = ("method", *(short for _, short in shown(best)))
+    rows = tuple((item.method, *measures(item, best)) for item in items)
+    explained = "; ".join(f"{short}: {name}" for name, short in shown(best) if short != name)
+    note = "; ".join(filter(None, (explained, dash_sentence(items))))
+    layers = [layer_of(METHODS[item.method].title, item) for item in items]
+    names = tuple(f"partition {place}" for place in range(first.network.partitions))
+    drawn = map_of(f"Seed {first.seed}", first.network, layers, names)
+    return Findings(
+        name="graphs",
+        title=" and ".join(METHODS[item.method].title for item in items) if len(items) < 3 else f"{len(items)} graphs",
+        setting=headline(first),
+        config=first.config.to_toml(),
+        tables=(Table("All methods", columns, rows, note),),
+        maps=() if drawn is None else (drawn,),
+    )

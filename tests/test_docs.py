@@ -1,0 +1,34 @@
+"""What the docs show is of this code and of these records, and what they tell to run runs."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("script", ["house", "results"])
+def test_written_pages_are_up_to_date(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [f"{script}.py", "--check"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "dev" / f"{script}.py"), run_name="__main__")
+    assert ended.value.code == 0, f"call python dev/{script}.py"
+
+
+def test_readme_fits_and_its_first_lines_run(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 150
+    first, second = re.findall(r"```python\n(.*?)```", text, flags=re.S)
+    exec(compile(first, "README.md", "exec"), {})
+    printed = capsys.readouterr().out.strip()
+    assert f"```\n{printed}\n```" in text
+    exec(compile(second, "README.md", "exec"), {})
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
