@@ -77,6 +77,7 @@ def test_comparison(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyt
     assert {path.name for path in (tmp_path / "c").iterdir()} == {
         "comparison.json",
         "config.toml",
+        "findings.json",
         "run.json",
         "graphs.html",
         "graphs.png",
