@@ -42,6 +42,7 @@ def test_all_outputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 100
     assert {path.name for path in (tmp_path / "all").iterdir()} == {
         "config.toml",
+        "findings.json",
         "graph.graphml",
         "graph.html",
         "graph.json",
