@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from llvmlite import ir
 from numba import cfunc, njit, types
-from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 from numba.np.numpy_support import carray
 
@@ -82,7 +81,7 @@ def _compiled(metric: Metric) -> Own | None:
 
     try:
         code: Any = cfunc(FORM)(called)
-    except (NumbaError, TypeError, AttributeError):
+    except Exception:  # of Numba's own, or whatever goes wrong inside it
         return None
     return Own(metric.name, code.address, [], code)
 
