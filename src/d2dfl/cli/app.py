@@ -87,7 +87,9 @@ def prepare_plugins(
     plugin: Annotated[
         list[Path] | None,
         typer.Option(
-            "--plugin", help="Python file that registers datasets, models, schemes, methods or metrics.", show_default=False
+            "--plugin",
+            help="Python file that registers datasets, models, schemes, methods or metrics.",
+            show_default=False,
         ),
     ] = None,
 ) -> None:
