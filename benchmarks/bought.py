@@ -24,7 +24,7 @@ from scipy.stats import spearmanr
 
 from d2dfl.config import Config
 from d2dfl.data.datasets import load
-from d2dfl.discovery.equations.diversity import METRICS, distances_to
+from d2dfl.discovery.equations.diversity import BUILT_IN, distances_to
 from d2dfl.experiment.pipeline import Prepared, factory_of, federated, prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.federation import train_many
@@ -35,7 +35,7 @@ THRESHOLDS = ("iid", "0.05")
 WEIGHTS = ((1.0, 1.0), (0.2, 1.0), (0.2, 0.0))  # of reliability and budget
 LAST = 5  # evaluations that are averaged: one alone moves by 0.01 from round to round
 BLIND = "blind"  # devices do not know how alike labels are
-NAMES = (*METRICS, "labels", "kept", "evenness")
+NAMES = (*BUILT_IN, "labels", "kept", "evenness")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def variants(which: str) -> dict[str, tuple[str, int, dict[str, Any]]]:
         found[f"change wasserstein 0.05, weights 1 1, {edges}"] = ("marginal", edges, paper)
         if which != "all":
             continue
-        for kind, metric, threshold in itertools.product(("gain", "change"), METRICS, THRESHOLDS):
+        for kind, metric, threshold in itertools.product(("gain", "change"), BUILT_IN, THRESHOLDS):
             settings = {
                 **weighted((0.0, 0.0)),
                 "reward.kind": kind,
@@ -102,7 +102,7 @@ def measures(item: Prepared) -> dict[str, float]:
     counts = held_counts(item.holdings, item.setting.truth, network.partitions)
     population, held = network.population, counts.sum(axis=1)
     return {
-        **{metric: -float(distances_to(counts, population, metric).mean()) for metric in METRICS},
+        **{metric: -float(distances_to(counts, population, metric).mean()) for metric in BUILT_IN},
         "labels": float((counts >= 0.05 * held[:, None]).sum(axis=1).mean()),
         "kept": float(held.sum()),
         "evenness": -float(held.std()),

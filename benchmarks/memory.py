@@ -32,7 +32,7 @@ def measure(name: str, executor: Executor, devices: int) -> dict[str, int]:
     from d2dfl.config import FederationConfig
     from d2dfl.federation import MODELS, Federated, start
     from d2dfl.federation.executors.capacity import bytes_per_device
-    from d2dfl.federation.train import _prepare
+    from d2dfl.federation.training import _prepare
 
     torch.set_num_threads(1)
     generator = np.random.default_rng(0)

@@ -18,6 +18,7 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
+from d2dfl.discovery.game.tables import reweigh, rules_of, tables_of
 from d2dfl.discovery.methods import qlearning
 from d2dfl.rng import device_keys
 from plain import numpy_loop, python_loop
@@ -72,11 +73,11 @@ def small(devices: int = 25, steps: int = 5000) -> None:
     config = preset("best").with_(**{"network.devices": devices, "qlearning.steps": steps})
     network = Network.generate(config, 0)
     terms, keys = Terms.of(config.reward), device_keys(0, "speed", devices=devices)
-    board, rules = board_of(network, terms), qlearning.rules_of(config.qlearning)
+    board, rules = board_of(network, terms), rules_of(config.qlearning)
 
     def compiled(last: int = steps) -> Any:
-        tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board, terms)
-        qlearning.reweigh(board, rules, tables, TEMPERATURE)
+        tables, work = tables_of(board, config.qlearning, keys, True), round_of(board, terms)
+        reweigh(board, rules, tables, TEMPERATURE)
         qlearning.train(board, terms, rules, tables, work, keys, 0, last, TEMPERATURE)
         return work.slot.tolist()
 
@@ -104,12 +105,12 @@ def mesh(devices: int = 2500, steps: int = 5000, sample: int = 20) -> None:
     )
     network = Network.generate(config, 0)
     terms, keys = Terms.of(config.reward), device_keys(0, "speed", devices=devices)
-    board, rules = board_of(network, terms), qlearning.rules_of(config.qlearning)
-    tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board, terms)
-    qlearning.reweigh(board, rules, tables, TEMPERATURE)
+    board, rules = board_of(network, terms), rules_of(config.qlearning)
+    tables, work = tables_of(board, config.qlearning, keys, True), round_of(board, terms)
+    reweigh(board, rules, tables, TEMPERATURE)
     qlearning.train(board, terms, rules, tables, work, keys, 0, 1, TEMPERATURE)
     ours = seconds(lambda: qlearning.train(board, terms, rules, tables, work, keys, 1, steps, TEMPERATURE), 1)
-    tables = qlearning.tables_of(board, config.qlearning, keys, True)
+    tables = tables_of(board, config.qlearning, keys, True)
     whole_rows(board, terms, rules, tables, work, keys, 1, TEMPERATURE)
     rows = seconds(lambda: whole_rows(board, terms, rules, tables, work, keys, sample, TEMPERATURE), 1) * steps / sample
     print(

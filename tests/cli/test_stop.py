@@ -20,7 +20,7 @@ def stop(*_: object, **__: object) -> None:
 def test_a_comparison_without_a_finished_round_keeps_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("d2dfl.experiment.compare.train_many", stop)
+    monkeypatch.setattr("d2dfl.experiment.compare.train", stop)
     assert call(monkeypatch, *COMPARE) == 130
     assert capsys.readouterr().err.strip() == "d2dfl: stopped; nothing was kept: no round of training was finished"
     assert not list(tmp_path.rglob("run.json"))

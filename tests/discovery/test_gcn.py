@@ -14,7 +14,7 @@ from d2dfl.discovery.equations.messages import exchange
 from d2dfl.discovery.equations.reward import local_rewards
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.rounds import round_of
-from d2dfl.discovery.methods import gcn
+from d2dfl.discovery.methods import gcn, graphnet
 from d2dfl.discovery.task import Task
 from d2dfl.errors import MissingExtraError
 
@@ -87,8 +87,8 @@ def test_power_is_seen_on_one_scale_whatever_its_unit() -> None:
     network = Network.generate(config_of("best"), 0)
     assert network.rss is not None
     loud = replace(network, rss=network.rss * 1e9)
-    gauges = [gcn.gauge_of(gcn.training_systems(Task(one, config, 0)), power=True) for one in (network, loud)]
-    quiet_scene, loud_scene = (gcn.scene_of(*pair) for pair in zip((network, loud), gauges, strict=True))
+    gauges = [graphnet.gauge_of(gcn.training_systems(Task(one, config, 0)), power=True) for one in (network, loud)]
+    quiet_scene, loud_scene = (graphnet.scene_of(*pair) for pair in zip((network, loud), gauges, strict=True))
     torch.testing.assert_close(quiet_scene.features, loud_scene.features)
     torch.testing.assert_close(quiet_scene.weights, loud_scene.weights)
 
@@ -147,10 +147,10 @@ def test_ten_links_of_a_training_system_are_right() -> None:
 
 def test_sorted_strengths_keep_nine_and_span_any_row() -> None:
     nine = np.random.default_rng(0).random((1, 9))
-    np.testing.assert_array_equal(gcn.sorted_strengths(nine, nine > -1)[0], np.sort(nine[0])[::-1])
+    np.testing.assert_array_equal(graphnet.sorted_strengths(nine, nine > -1)[0], np.sort(nine[0])[::-1])
     row = np.array([[5.0, 1.0, 9.0, 3.0], [0.5, 7.0, 7.0, 7.0], [4.0, 2.0, 8.0, 8.0], [1.0, 1.0, 1.0, 1.0]])
     heard = np.array([[1, 1, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0], [0, 0, 0, 0]], dtype=bool)
-    shown = gcn.sorted_strengths(row, heard)
+    shown = graphnet.sorted_strengths(row, heard)
     np.testing.assert_allclose(shown[0], [5, 4.5, 4, 3.5, 3, 2.5, 2, 1.5, 1])
     np.testing.assert_allclose(shown[1], 0.5)
     np.testing.assert_allclose(shown[2], np.linspace(4, 2, 9))
@@ -161,22 +161,24 @@ def test_a_batch_scores_like_its_systems_one_by_one() -> None:
     config = config_of("best", **{"gcn.systems": 3})
     task = Task(Network.generate(config, 0), config, 0)
     systems = gcn.training_systems(task)
-    gauge = gcn.gauge_of(systems, power=True)
-    net = gcn.make_net(len(gauge.center), 0)
-    lessons = [(gcn.scene_of(system, gauge), gcn.right_links(task, system)) for system in systems]
-    batch, right = gcn.joined(lessons)
+    gauge = graphnet.gauge_of(systems, power=True)
+    net = graphnet.make_net(len(gauge.center), 0)
+    lessons = [(graphnet.scene_of(system, gauge), gcn.right_links(task, system)) for system in systems]
+    batch, right = graphnet.joined(lessons)
     np.testing.assert_array_equal(right.numpy(), np.concatenate([one for _, one in lessons]))
-    alone = torch.cat([gcn.logits(net, gcn.embed(net, scene), scene.links) for scene, _ in lessons])
-    torch.testing.assert_close(gcn.logits(net, gcn.embed(net, batch), batch.links), alone)
+    alone = torch.cat([graphnet.logits(net, graphnet.embed(net, scene), scene.links) for scene, _ in lessons])
+    torch.testing.assert_close(graphnet.logits(net, graphnet.embed(net, batch), batch.links), alone)
 
 
 def test_the_pair_is_ordered() -> None:
     config = config_of("best", **FAST)
     network = Network.generate(config, 0)
-    gauge = gcn.gauge_of([network], power=True)
-    net, scene = gcn.make_net(len(gauge.center), 0), gcn.scene_of(network, gauge)
-    embedding = gcn.embed(net, scene)
-    assert not torch.allclose(gcn.logits(net, embedding, scene.links), gcn.logits(net, embedding, scene.links.flip(0)))
+    gauge = graphnet.gauge_of([network], power=True)
+    net, scene = graphnet.make_net(len(gauge.center), 0), graphnet.scene_of(network, gauge)
+    embedding = graphnet.embed(net, scene)
+    assert not torch.allclose(
+        graphnet.logits(net, embedding, scene.links), graphnet.logits(net, embedding, scene.links.flip(0))
+    )
 
 
 def test_it_learns_to_tell_good_links() -> None:
@@ -192,17 +194,17 @@ def test_it_learns_to_tell_good_links() -> None:
     )
     task = Task(Network.generate(config, 0), config, 0)
     systems = gcn.training_systems(task)
-    gauge = gcn.gauge_of(systems, power=True)
-    net = gcn.make_net(len(gauge.center), 0)
-    lessons = [(gcn.scene_of(system, gauge), gcn.right_links(task, system)) for system in systems]
-    with gcn.one_thread():
-        losses = gcn.train(net, lessons, task)
+    gauge = graphnet.gauge_of(systems, power=True)
+    net = graphnet.make_net(len(gauge.center), 0)
+    lessons = [(graphnet.scene_of(system, gauge), gcn.right_links(task, system)) for system in systems]
+    with graphnet.one_thread():
+        losses = graphnet.train(net, lessons, task)
     assert losses[-1] < 0.3 < 0.5 < losses[0]  # 0.35: always the share of right links, 1 in 9
     ahead = []
     for seed in range(100, 115):
         network = Network.generate(config, seed)
         worth = worth_of(task, network)
-        slots = gcn.best_slots(net, gcn.scene_of(network, gauge), network.candidates)
+        slots = graphnet.best_slots(net, graphnet.scene_of(network, gauge), network.candidates)
         ahead.append(worth[np.arange(10), slots].mean() - worth.mean())
     assert np.mean(ahead) > 2 * np.std(ahead) / np.sqrt(len(ahead))
     assert np.mean(ahead) > 0.02

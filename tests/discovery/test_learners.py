@@ -12,6 +12,7 @@ from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.revisions import revise
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.search import best_response
+from d2dfl.discovery.game.tables import reweigh, rules_of, sample, tables_of
 from d2dfl.discovery.methods import marginal, qlearning
 from d2dfl.discovery.plain.reference import PlainMarginal, PlainQlearning, plain_round, plain_uniform
 from d2dfl.discovery.task import Task
@@ -52,8 +53,8 @@ def test_qlearning_equals_plain_python_step_by_step(no_link: bool) -> None:
     network = Network.generate(config, 0)
     terms, keys = Terms.of(config.reward), device_keys(0, "qlearning", 0, devices=9)
     board = board_of(network, terms)
-    rules = qlearning.rules_of(config.qlearning)
-    tables, work = qlearning.tables_of(board, config.qlearning, keys, no_link), round_of(board, terms)
+    rules = rules_of(config.qlearning)
+    tables, work = tables_of(board, config.qlearning, keys, no_link), round_of(board, terms)
     plain = PlainQlearning(network, config, keys)
     for step in range(400):
         qlearning.train(board, terms, rules, tables, work, keys, step, step + 1, 0.1)
@@ -70,9 +71,9 @@ def test_qlearning_literal_update_mixes_all_actions() -> None:
     config = config_of("paper", **{"qlearning.update": "literal", "qlearning.steps": 30, "qlearning.untried": "zero"})
     network = Network.generate(config, 0)
     terms, keys = Terms.of(config.reward), device_keys(0, "qlearning", 0, devices=9)
-    board, rules = board_of(network, terms), qlearning.rules_of(config.qlearning)
-    tables, work = qlearning.tables_of(board, config.qlearning, keys, True), round_of(board, terms)
-    qlearning.reweigh(board, rules, tables, 1.0)
+    board, rules = board_of(network, terms), rules_of(config.qlearning)
+    tables, work = tables_of(board, config.qlearning, keys, True), round_of(board, terms)
+    reweigh(board, rules, tables, 1.0)
     for step in range(30):
         qlearning.train(board, terms, rules, tables, work, keys, step, step + 1, 1.0)
         for device in range(9):
@@ -94,12 +95,12 @@ def test_block_sampling_is_the_softmax() -> None:
     config = config_of("best")
     board = board_of(network, Terms.of(config.reward))
     keys = device_keys(0, "t", devices=40)
-    tables = qlearning.tables_of(board, config.qlearning, keys, True)
+    tables = tables_of(board, config.qlearning, keys, True)
     tables.visits[:] = 1
     tables.total[:] = np.random.default_rng(0).normal(size=tables.total.shape)
-    qlearning.reweigh(board, qlearning.rules_of(config.qlearning), tables, 0.5)
+    reweigh(board, rules_of(config.qlearning), tables, 0.5)
     odds = np.exp(tables.total[0] / 0.5)
-    picks = [qlearning.sample(tables.weight, tables.block, 6, 0, uniform(keys[1], n)) for n in range(20_000)]
+    picks = [sample(tables.weight, tables.block, 6, 0, uniform(keys[1], n)) for n in range(20_000)]
     seen = np.bincount(picks, minlength=40) / 20_000
     assert np.abs(seen - odds / odds.sum()).max() < 0.01
 

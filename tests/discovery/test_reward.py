@@ -8,14 +8,16 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import wasserstein_distance
 
 from d2dfl import Config, Network, preset
-from d2dfl.discovery.equations.diversity import METRICS, distance, distances_to
+from d2dfl.config import RewardConfig
+from d2dfl.discovery.equations.diversity import BUILT_IN, distance, distances_to, metric_code
+from d2dfl.discovery.equations.reward import Terms, cluster_terms, objective, overall_rewards, total_reward
 from d2dfl.discovery.evaluation import evaluate, graph_of, share_of
 from d2dfl.discovery.plain.reference import plain_distance
 
 VECTORS = np.random.default_rng(0).integers(0, 9, (12, 5)).astype(float) + np.eye(12, 5)
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", BUILT_IN)
 def test_distances_against_scipy_and_the_plain_version(metric: str) -> None:
     labels = np.arange(5)
     for one, other in itertools.pairwise(VECTORS):
@@ -25,7 +27,7 @@ def test_distances_against_scipy_and_the_plain_version(metric: str) -> None:
             "wasserstein": wasserstein_distance(labels, labels, p, q),
             "jensen-shannon": jensenshannon(p, q, 2),
         }[metric]
-        measured = distance(METRICS.index(metric), one, other)
+        measured = distance(metric_code(metric), one, other)
         assert np.isclose(measured, expected)
         assert np.isclose(measured, plain_distance(metric, one.tolist(), other.tolist()))
 
@@ -88,3 +90,19 @@ def test_share_is_zero_without_exchange_and_one_at_the_best() -> None:
     assert share_of(0.5, 0.9, 0.5) == 0.0
     assert share_of(0.9, 0.9, 0.5) == 1.0
     assert share_of(0.5, 0.5, 0.5) == 1.0
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("rule", ["hinge", "ratio", "literal"])
+def test_what_searches_add_up_is_the_objective(clustered: bool, rule: str) -> None:
+    rng = np.random.default_rng(3)
+    config = RewardConfig(budget_rule=rule, budget_weight=0.7, global_weight=0.3, agreement_weight=1.5)  # type: ignore[arg-type]
+    terms = Terms.of(config, clustered)
+    local, budget, used = rng.normal(size=12), rng.uniform(5, 50, 3), rng.uniform(0, 80, 3)
+    members = np.array([5.0, 4.0, 3.0])
+    agreement = 0.4 if clustered else 0.0
+    read = objective(terms, local, members / 12, cluster_terms(terms, budget, used), agreement)
+    assert total_reward(terms, local, agreement, members, budget, used) == pytest.approx(12 * read)
+    rewards, cluster = np.empty(12), np.repeat(np.arange(3), members.astype(int))
+    overall_rewards(terms, local, agreement, cluster, budget, used.copy(), rewards)
+    assert rewards.mean() == pytest.approx(read)

@@ -250,7 +250,8 @@ def test_bad_input_is_one_sentence() -> None:
 
 def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pettingzoo", None)
-    monkeypatch.delitem(sys.modules, "d2dfl.env", raising=False)
+    for name in ("d2dfl.env", "d2dfl.env.parallel"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
     with pytest.raises(MissingExtraError, match=r"pip install 'd2dfl\[env\]'"):
         importlib.import_module("d2dfl.env")
 

@@ -293,7 +293,7 @@ def test_several_runs_at_once_equal_separate_runs(scheme: str) -> None:
 def test_runs_that_do_not_fit_together_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [(federation(), seed) for seed in range(3)]
     seen: list[tuple[int, int]] = []
-    monkeypatch.setattr("d2dfl.federation.train.free_bytes", lambda _: 45_000)
+    monkeypatch.setattr("d2dfl.federation.training.free_bytes", lambda _: 45_000)
     shares: list[float] = []
     states = [start(tiny, data, SETTINGS, seed) for data, seed in runs]
     curves = train_many(

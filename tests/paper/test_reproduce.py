@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from d2dfl.cli.reproduce import Lines
-from d2dfl.discovery.equations.diversity import METRICS
+from d2dfl.discovery.equations.diversity import BUILT_IN
 from d2dfl.energy.ledger import PURPOSES, RADIOS
 from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
@@ -171,8 +171,8 @@ def _made_up(cell: Cell, draws: np.random.Generator) -> dict[str, object]:
         "spreads": [0.0] * 5,
         "joules": dict.fromkeys(RADIOS, joules),
         "purposes": dict.fromkeys(RADIOS, dict.fromkeys(PURPOSES, 1.0)),
-        "before": dict.fromkeys(METRICS, 1.0),
-        "after": dict.fromkeys(METRICS, float(draws.uniform(0.5, 1))),
+        "before": dict.fromkeys(BUILT_IN, 1.0),
+        "after": dict.fromkeys(BUILT_IN, float(draws.uniform(0.5, 1))),
         "labels": draws.integers(1, 9, cell.config.network.devices).tolist(),
         "moved": int(draws.integers(1, 99)),
         "lost": 1,

@@ -20,7 +20,7 @@ def setting(**changes: object) -> Setting:
 
 def test_distances_are_nearly_kept() -> None:
     found = setting()
-    inputs, labels = found.dataset.train_inputs, found.truth
+    inputs, labels = load("digits").train_inputs, found.truth
     held = np.concatenate(found.holdings)
     means = np.stack([inputs[held[labels[held] == label]].reshape(-1, 64).mean(axis=0) for label in range(10)])
     true = np.linalg.norm(means[:, None] - means[None], axis=2)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import d2dfl
-from d2dfl.compiled import NOT_KEPT, kernel
+from d2dfl.compiled import NOT_KEPT, kernel, part
 
 MODULE = """
 from d2dfl.compiled import kernel, not_kept
@@ -106,3 +106,52 @@ def test_options_reach_the_compiler() -> None:
     assert one(1) == 2
     assert one.targetoptions["nogil"] is True
     assert kernel(one.py_func)(2) == 3
+
+
+TELL = """
+from d2dfl.compiled import telling
+import tiny
+for value in (6, 7, 6.5):
+    with telling(lambda: print("compiling")):
+        print(tiny.power(value))
+"""
+
+
+def test_whoever_waits_is_told_that_something_is_compiled(folder: Path) -> None:
+    place = {"NUMBA_CACHE_DIR": str(folder / "kept")}
+    assert run(folder, "-c", TELL, **place) == ["compiling", "42", "49", "compiling", "45.5"]
+    assert run(folder, "-c", TELL, **place) == ["42", "49", "45.5"]
+
+
+def test_a_part_works_inside_a_kernel_and_alone() -> None:
+    double = part(lambda value: 2 * value)
+    quadruple = kernel(lambda value: double(double(value)))
+    assert quadruple(3) == 12
+    assert double(3) == 6  # made anew, with a way in from Python: jumping into the part would end the process
+    assert double(1.5) == 3.0
+
+
+LABELS_ONLY = """
+from numba.core import event
+from d2dfl import Network, discover, preset
+from d2dfl.discovery.equations import agreement, gaussian
+
+class Watch(event.Listener):
+    made = []
+    def on_start(self, happening):
+        self.made.append(happening.data["dispatcher"])
+    def on_end(self, happening):
+        pass
+
+event.register("numba:compile", Watch())
+config = preset("best").with_(network__devices=4)
+discover(Network.generate(config, 0), config, method="greedy")
+ours = [one for one in Watch.made if one.py_func.__module__.startswith("d2dfl.discovery.game")]
+print(len(ours) > 5, len(ours) - len(set(ours)))
+print([one.py_func.__name__ for one in Watch.made if one.py_func.__module__ in (agreement.__name__, gaussian.__name__)])
+"""
+
+
+def test_a_network_of_labels_compiles_nothing_for_data_clusters_and_nothing_twice(folder: Path) -> None:
+    lines = run(folder, "-c", LABELS_ONLY, NUMBA_CACHE_DIR=str(folder / "kept"))
+    assert lines == ["True 0", "[]"]

@@ -23,6 +23,21 @@ def test_the_page_runs(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "compare" / "table.md").exists()
 
 
+def test_the_metric_on_the_page_runs(tmp_path: Path) -> None:
+    text = PAGE.read_text(encoding="utf-8").split("## A metric of one's own")[1]
+    (tmp_path / "metric.py").write_text(text.split("```python\n")[1].split("```")[0], encoding="utf-8")
+    command = text.split("```\n")[1].split("```")[0].split()[1:]
+    done = d2dfl(tmp_path, *command, "--no-reference")
+    assert done.returncode == 0, done.stderr
+    assert "hellinger distance to i.i.d. before the exchange" in done.stderr
+    assert "Warning" not in done.stderr
+    without = d2dfl(tmp_path, *command[2:])
+    assert without.returncode == 2
+    assert without.stderr == (
+        "d2dfl: reward.metric cannot be 'hellinger': give one of total-variation, wasserstein, jensen-shannon\n"
+    )
+
+
 def test_a_plugin_that_fails_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("1 / 0")
     for name, words in (("bad.py", "ZeroDivisionError"), ("none.py", "give a Python file"), ("x.txt", "Python file")):

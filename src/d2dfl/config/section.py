@@ -12,17 +12,27 @@ from d2dfl.errors import UserError
 LONGEST = 4096  # characters of a text: no name or path is longer
 
 
-def option(default: Any, help: str, low: float | None = None, high: float | None = None) -> Any:
-    """A configuration field with its help line and, for numbers, its lowest and highest sensible value."""
+def option(
+    default: Any,
+    help: str,
+    low: float | None = None,
+    high: float | None = None,
+    names: Mapping[str, object] | None = None,
+) -> Any:
+    """A configuration field with its help line and, for numbers, its lowest and highest sensible value.
+
+    `names` is a registry, whose names the field may hold: also those that a plug-in adds.
+    """
     if isinstance(default, int | float) and not isinstance(default, bool) and (low is None or high is None):
         raise TypeError(f"a number needs its lowest and its highest value: {help}")
-    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high})
+    return dataclasses.field(default=default, metadata={"help": help, "low": low, "high": high, "names": names})
 
 
 def allowed(field: "dataclasses.Field[Any]", hint: Any) -> str:
     """What a field may hold, in a few characters, for lists of settings."""
-    if typing.get_origin(hint) is Literal:
-        return ", ".join(typing.get_args(hint))
+    choices = _choices(hint, field.metadata)
+    if choices:
+        return ", ".join(choices)
     if field.metadata["low"] is not None:
         return f"{_number(field.metadata['low'])} to {_number(field.metadata['high'])}"
     return {bool: "true, false"}.get(hint, "text")
@@ -70,15 +80,21 @@ def _hint(cls: type, name: str) -> Any:
     return _hints(cls)[name]
 
 
-def _wanted(hint: Any) -> str:
-    if typing.get_origin(hint) is Literal:
-        return "one of " + ", ".join(typing.get_args(hint))
+def _choices(hint: Any, limits: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names that a field may hold, of a closed set or of a registry; none where it may hold any text or number."""
+    return typing.get_args(hint) if typing.get_origin(hint) is Literal else tuple(limits["names"] or ())
+
+
+def _wanted(hint: Any, choices: tuple[str, ...] = ()) -> str:
+    if choices:
+        return "one of " + ", ".join(choices)
     return {int: "a whole number", float: "a number", bool: "true or false"}.get(hint, "a text")
 
 
 def _check(label: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None:
-    if typing.get_origin(hint) is Literal:
-        good = isinstance(value, str) and value in typing.get_args(hint)
+    choices = _choices(hint, limits)
+    if choices:
+        good = isinstance(value, str) and value in choices
     elif hint is float:
         good = isinstance(value, int | float) and not isinstance(value, bool) and value == value
     elif hint is int:
@@ -88,7 +104,7 @@ def _check(label: str, value: Any, hint: Any, limits: Mapping[str, Any]) -> None
     low, high = limits["low"], limits["high"]
     between = "" if low is None else f" from {_number(low)} to {_number(high)}"
     if not good or (low is not None and not low <= value <= high):
-        raise UserError(f"{label} cannot be {_shown(value)}: give {_wanted(hint)}{between}")
+        raise UserError(f"{label} cannot be {_shown(value)}: give {_wanted(hint, choices)}{between}")
     if isinstance(value, str) and (len(value) > LONGEST or not value.isprintable()):
         raise UserError(f"{label} cannot be {_shown(value)}: give a text of at most {LONGEST:,} printable characters")
 

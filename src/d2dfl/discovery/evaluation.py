@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from d2dfl.compiled import in_python
 from d2dfl.config import RewardConfig
-from d2dfl.discovery.equations.diversity import METRICS, distances_to
+from d2dfl.discovery.equations.diversity import BUILT_IN, distances_to
 from d2dfl.discovery.equations.messages import LEAST, SlotArray, exchange
 from d2dfl.discovery.equations.reward import Terms, cluster_terms, local_reward, local_rewards, objective
 from d2dfl.discovery.equations.worth import clustered_worth
@@ -92,6 +92,7 @@ def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation
     if network.centroids is not None:
         gain, agreement, no_agreement = clustered_worth(network, graph, config)
         local, still = in_python(local_reward)(terms, gain, cost), np.zeros(network.devices)
+    metrics = dict.fromkeys((*BUILT_IN, config.metric))
     moved, arrived = float(graph.allocated.sum()), float(graph.received.sum())
     return Evaluation(
         objective=objective(terms, local, shares, cluster_terms(terms, network.budget, use), agreement or 0.0),
@@ -102,8 +103,8 @@ def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation
         labels_satisfied=met,
         counts_after=after,
         cluster_use=use,
-        distance_before={m: float(distances_to(network.counts, population, m).mean()) for m in METRICS},
-        distance_after={m: float(distances_to(after, population, m).mean()) for m in METRICS},
+        distance_before={m: float(distances_to(network.counts, population, m).mean()) for m in metrics},
+        distance_after={m: float(distances_to(after, population, m).mean()) for m in metrics},
         datapoints_moved=moved,
         datapoints_lost=moved - arrived,
         success_probability=arrived / moved if moved > 0 else None,

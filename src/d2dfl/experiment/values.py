@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from d2dfl.discovery.equations.diversity import METRICS, distances_to
+from d2dfl.discovery.equations.diversity import BUILT_IN, distances_to
 from d2dfl.energy.bill import BeforeTraining, ModelTraffic, bill
 from d2dfl.energy.ledger import Ledger, Meter
 from d2dfl.energy.radios import RADIOS
@@ -20,8 +20,8 @@ def exchange_values(item: Prepared) -> Values:
     enough = 0.05 * before.sum(axis=1, keepdims=True)  # R29, for everyone alike whatever threshold it asks by
     values: Values = {
         "labels": (after >= np.maximum(enough, 1)).sum(axis=1).tolist(),
-        "before": {metric: float(distances_to(before, population, metric).mean()) for metric in METRICS},
-        "after": {metric: float(distances_to(after, population, metric).mean()) for metric in METRICS},
+        "before": {metric: float(distances_to(before, population, metric).mean()) for metric in BUILT_IN},
+        "after": {metric: float(distances_to(after, population, metric).mean()) for metric in BUILT_IN},
         "moved": item.exchanged.moved if item.exchanged else 0,
         "lost": item.exchanged.dropped if item.exchanged else 0,
         "measures": dict(item.setting.partitioning.measures),

@@ -16,7 +16,7 @@ from d2dfl.errors import UserError
 Plugins = Annotated[
     list[Path] | None,
     typer.Option(
-        "--plugin", help="Python file that registers datasets, models, schemes or methods.", show_default=False
+        "--plugin", help="Python file that registers datasets, models, schemes, methods or metrics.", show_default=False
     ),
 ]
 PLUGINS = Parameter("plugin", Parameter.KEYWORD_ONLY, default=None, annotation=Plugins)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from d2dfl.config.metrics import METRICS
 from d2dfl.config.section import Section, option
 from d2dfl.errors import UserError
 
@@ -75,9 +76,7 @@ class RewardConfig(Section):
     kind: Literal["gain", "change"] = option(
         "gain", "R7: distance to i.i.d. won (gain), or distance moved (change, literal)"
     )
-    metric: Literal["total-variation", "wasserstein", "jensen-shannon"] = option(
-        "total-variation", "R8: distance between label distributions"
-    )
+    metric: str = option("total-variation", "R8: distance between label distributions", names=METRICS)
     gate: int = option(
         0, "labels that must meet their threshold before diversity pays (L-hat); 0: no gate", low=0, high=100_000
     )

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel, part
 from d2dfl.config import RewardConfig
-from d2dfl.discovery.equations.diversity import METRICS, distance, distance_of
+from d2dfl.discovery.equations.diversity import MetricCode, distance, distance_of, metric_code
 
 GAIN, CHANGE = range(2)
 HINGE, RATIO, LITERAL = range(3)
@@ -33,7 +33,7 @@ ROUNDING = 1e-9  # a threshold met up to this share of a datapoint is met
 class Terms(NamedTuple):
     """RewardConfig as numbers, for compiled code."""
 
-    metric: int
+    metric: MetricCode
     kind: int
     gate: int
     rule: int
@@ -51,7 +51,7 @@ class Terms(NamedTuple):
     @classmethod
     def of(cls, config: RewardConfig, clustered: bool = False) -> "Terms":
         return cls(
-            metric=METRICS.index(config.metric),
+            metric=metric_code(config.metric),
             kind=("gain", "change").index(config.kind),
             gate=config.gate,
             rule=("over-ask", "tolerance", "before-loss", "strict").index(config.threshold_rule),

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel
-from d2dfl.discovery.equations.diversity import METRICS, distances_to
+from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.discovery.equations.gaussian import Gauss, gauss_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.network import Network
@@ -54,7 +54,7 @@ def board_of(
         budget=network.budget,
         spent=np.zeros(clusters) if spent is None else spent,
         population=population,
-        before=distances_to(network.counts, population, METRICS[terms.metric]),
+        before=distances_to(network.counts, population, terms.metric),
         gauss=gauss_of(network, ridge, terms.agreement_kind),
     )
 

@@ -137,7 +137,7 @@ def expected_bonus(board: Any, terms: Any, known: Any, bonus: Any) -> None:
         for slot in range(slots):
             if not known[receiver, slot]:
                 continue
-            device = board.candidates[receiver, slot]
+            device = np.int64(board.candidates[receiver, slot])
             met = before = 0
             mass = held = 0.0
             for label in range(partitions):

@@ -4,15 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
-from d2dfl.discovery.methods.qlearning import CHUNK, allowed, cost
+from d2dfl.discovery.game.tables import allowed
+from d2dfl.discovery.methods.qlearning import CHUNK, cost
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.rng import device_keys
 
 
-@kernel
+@part
 def _ucb(board: Any, total: Any, count: Any, device: Any, step: Any, width: Any) -> Any:
     """Highest mean plus bonus; actions never tried come first."""
     best, best_score = -1, -np.inf
@@ -29,7 +30,7 @@ def _ucb(board: Any, total: Any, count: Any, device: Any, step: Any, width: Any)
     return best
 
 
-@kernel
+@part
 def _exp3(board: Any, log_weight: Any, chance: Any, device: Any, draw: Any, mixing: Any) -> Any:
     """Sample from exp(log weight) mixed with uniform play; leaves the probabilities in `chance`."""
     actions = log_weight.shape[1]

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
 from d2dfl.config import ChannelConfig
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
-from d2dfl.discovery.methods.qlearning import CHUNK, allowed, cost, rules_of, temperatures
+from d2dfl.discovery.game.tables import allowed, rules_of
+from d2dfl.discovery.methods.qlearning import CHUNK, cost, temperatures
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.errors import UserError
 from d2dfl.network import Network, channel
@@ -40,7 +41,7 @@ def expected(network: Network, config: ChannelConfig) -> Network:
     return Network(**{**vars(network), "drop": drop, "rss": None})
 
 
-@kernel
+@part
 def _normal(key: Any, counter: Any) -> Any:
     one, two = uniform(key, 2 * counter), uniform(key, 2 * counter + 1)
     return np.sqrt(-2.0 * np.log(1.0 - one)) * np.cos(2.0 * np.pi * two)
@@ -143,7 +144,7 @@ def _train(
                 _learn(rules, total, count, recent, device, row[device], chosen[device], work.reward[device])
 
 
-@kernel
+@part
 def _learn(rules: Any, total: Any, count: Any, recent: Any, device: Any, row: Any, action: Any, reward: Any) -> None:
     """R2 and R4 with a mean that forgets at the rate of an H-long ring, since a ring per level and link is too large."""
     if recent[device, 1] > 0.0 and reward < recent[device, 0] / recent[device, 1]:

@@ -171,6 +171,3 @@ def _found(task: Task, slots: NDArray[np.int32], learner: LearnerState) -> LinkC
     discovery = task.config.discovery
     bits = float(learner.counts[0]) * discovery.count_bits + float(learner.reals[0]) * discovery.real_bits
     return LinkChoice(slots, float(learner.messages[0]), bits, int(learner.revisions[0]))
-
-
-__all__ = ["find"]

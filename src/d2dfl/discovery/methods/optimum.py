@@ -172,7 +172,7 @@ def has_bound(terms: Terms, edges: int) -> bool:
         edges == 1
         and not terms.clustered
         and terms.kind == GAIN
-        and terms.metric == TOTAL_VARIATION
+        and terms.metric.code == TOTAL_VARIATION
         and signs
         and terms.budget_rule in (HINGE, RATIO)
     )

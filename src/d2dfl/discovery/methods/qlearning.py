@@ -1,180 +1,40 @@
 """The paper's learner: a table per device, softmax over mean rewards, synchronous rounds (Section IV, R2 to R5, R12 to R15).
 
 R15: there is no bootstrapping and, with one state, no state: each agent is a bandit that averages what it saw.
-
-A softmax row is never summed as a whole. Each device keeps exp weights in blocks of about sqrt(A) actions and the sum
-of each block; a step changes one weight, re-adds one block, and samples by walking over the blocks, then inside one.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
 from d2dfl.config import QlearningConfig
-from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board
 from d2dfl.discovery.game.draws import uniform
-from d2dfl.discovery.game.rounds import GATHER, Round, play_round, round_of
+from d2dfl.discovery.game.rounds import GATHER, play_round, round_of
+from d2dfl.discovery.game.tables import (
+    ONCE,
+    Tables,
+    add_block,
+    greedy_actions,
+    next_untried,
+    reweigh,
+    rules_of,
+    sample,
+    tables_of,
+    weight_of,
+    width_of,
+)
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.rng import device_keys
 
 STAGES = 32  # an annealed temperature falls in so many steps: each one recomputes all weights
 CHUNK = 100  # rounds between two looks at the progress bar
-OPTIMISTIC = 1.0
-LARGEST = 600.0  # exponents beyond are cut: exp(709) is infinite
-ONCE, ZERO, HOPEFUL = range(3)
 MESSAGES_PER_STEP = 4  # V, Q, U, and one broadcast of (r, datapoints from outside)
 
 
-class Tables(NamedTuple):
-    """All devices' policies."""
-
-    weight: NDArray[np.float64]  # [device, action] exp(value / temperature)
-    block: NDArray[np.float64]  # [device, block] sums of weights
-    total: NDArray[np.float64]  # [device, action] psi^R: rewards in the action's buffer, summed
-    visits: NDArray[np.int32]  # [device, action] psi^C: rewards in the action's buffer
-    tries: NDArray[np.int32]  # [device] actions tried in the opening round, R13
-    offset: NDArray[np.int64]  # [device] where the opening round starts
-    buffer: NDArray[np.float64]  # [H, device] Omega: the device's last rewards
-    buffer_total: NDArray[np.float64]  # [device]
-    log: NDArray[np.float64]  # [step, device] rewards, linked per action: each action's own ring of H
-    log_next: NDArray[np.int32]  # [step, device]
-    oldest: NDArray[np.int32]  # [device, action] step of the oldest reward in the action's ring
-    newest: NDArray[np.int32]  # [device, action]
-    seen: NDArray[np.float64]  # [1] takes what is read ahead, so that the reading is not optimised away
-
-
-class Rules(NamedTuple):
-    """QlearningConfig as numbers, for compiled code."""
-
-    horizon: int
-    reduction: float
-    multiply: bool
-    literal: bool
-    untried: int
-
-
-def rules_of(config: QlearningConfig) -> Rules:
-    return Rules(
-        horizon=config.buffer,
-        reduction=config.reduction,
-        multiply=config.reduction_rule == "multiply",
-        literal=config.update == "literal",
-        untried=("once", "zero", "optimistic").index(config.untried),
-    )
-
-
-def tables_of(board: Board, config: QlearningConfig, keys: NDArray[np.uint64], no_link: bool) -> Tables:
-    """Policies before the first step. With `no_link`, the last action is to have no link."""
-    devices, slots = board.candidates.shape
-    actions = slots + int(no_link)
-    width = max(1, round(actions**0.5))
-    blocks = -(-actions // width)
-    steps = config.steps if config.steps > config.buffer else 0  # a ring that never fills needs no log
-    tables = Tables(
-        weight=np.zeros((devices, actions)),
-        block=np.zeros((devices, blocks)),
-        total=np.zeros((devices, actions)),
-        visits=np.zeros((devices, actions), dtype=np.int32),
-        tries=np.zeros(devices, dtype=np.int32),
-        offset=(keys % np.uint64(actions)).astype(np.int64),
-        buffer=np.zeros((min(config.buffer, config.steps), devices)),
-        buffer_total=np.zeros(devices),
-        log=np.zeros((steps, devices)),
-        log_next=np.full((steps, devices), -1, dtype=np.int32),
-        oldest=np.full((devices, actions) if steps else (devices, 0), -1, dtype=np.int32),
-        newest=np.full((devices, actions) if steps else (devices, 0), -1, dtype=np.int32),
-        seen=np.zeros(1),
-    )
-    if config.untried == "optimistic":
-        tables.total[:] = OPTIMISTIC
-    return tables
-
-
-@kernel
-def allowed(candidates: Any, device: Any, action: Any) -> Any:
-    """Whether the action exists: a slot with a device behind it, or the no-link action past the slots."""
-    return action >= candidates.shape[1] or candidates[device, action] >= 0
-
-
-@kernel
-def _weight(mean: Any, temperature: Any) -> Any:
-    """exp(mean / temperature), kept finite: unscaled budgets (R9 literal) give rewards of hundreds."""
-    return np.exp(min(max(mean / temperature, -LARGEST), LARGEST))
-
-
-@kernel
-def _width(weight: Any, block: Any) -> Any:
-    """Actions in a block."""
-    return -(-weight.shape[1] // block.shape[1])
-
-
-@kernel
-def _add_block(weight: Any, block: Any, device: Any, number: Any, width: Any) -> None:
-    """Sum one block of a device's weights anew: no drift, unlike adding differences."""
-    total = 0.0
-    for action in range(number * width, min(number * width + width, weight.shape[1])):
-        total += weight[device, action]
-    block[device, number] = total
-
-
-@kernel
-def reweigh(board: Any, rules: Any, tables: Any, temperature: Any) -> None:
-    """All weights anew, after the temperature changed."""
-    candidates, weight, block = board.candidates, tables.weight, tables.block
-    total, visits = tables.total, tables.visits
-    devices, actions = weight.shape
-    for device in range(devices):
-        for action in range(actions):
-            value = 0.0
-            if allowed(candidates, device, action) and (visits[device, action] > 0 or rules.untried != ONCE):
-                value = _weight(total[device, action] / max(visits[device, action], 1), temperature)
-            weight[device, action] = value
-        for number in range(block.shape[1]):
-            _add_block(weight, block, device, number, _width(weight, block))
-
-
-@kernel
-def sample(weight: Any, block: Any, width: Any, device: Any, draw: Any) -> Any:
-    """An action with probability proportional to its weight (eq. prob_edge), or -1 if no action has any."""
-    actions, blocks = weight.shape[1], block.shape[1]
-    total = 0.0
-    for number in range(blocks):
-        total += block[device, number]
-    left = draw * total
-    chosen = -1
-    for number in range(blocks):
-        if block[device, number] > 0.0:
-            chosen = number
-            if left < block[device, number]:
-                break
-            left -= block[device, number]
-    if chosen < 0:
-        return -1
-    pick = -1
-    for action in range(chosen * width, min(chosen * width + width, actions)):
-        if weight[device, action] > 0.0:
-            pick = action
-            if left < weight[device, action]:
-                break
-            left -= weight[device, action]
-    return pick
-
-
-@kernel
-def _untried(candidates: Any, tries: Any, offset: Any, actions: Any, device: Any) -> Any:
-    """R13: the next action of the opening round, which starts at a random place, or -1 when all were tried."""
-    while tries[device] < actions:
-        action = (offset[device] + tries[device]) % actions
-        tries[device] += 1
-        if allowed(candidates, device, action):
-            return action
-    return -1
-
-
-@kernel
+@part
 def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any, filled: Any, reward: Any) -> Any:
     """Lower a reward that is below the buffer's average, put it into the buffer, and return it."""
     # R14: while the buffer fills, its mean divides by what is in it, not by H.
@@ -186,7 +46,7 @@ def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any
     return reward
 
 
-@kernel
+@part
 def _remember(
     log: Any,
     log_next: Any,
@@ -221,7 +81,7 @@ def _remember(
         oldest[device, action] = log_next[first, device]
 
 
-@kernel
+@part
 def _fetch(total: Any, visits: Any, weight: Any, block: Any, chosen: Any, played: Any, begin: Any, end: Any) -> Any:
     """Read what the next devices need, and nothing else: loads that wait for nothing are under way together."""
     read = 0.0
@@ -243,7 +103,7 @@ def train(
     log_next, oldest, newest = tables.log_next, tables.oldest, tables.newest
     devices, slots = candidates.shape
     actions = weight.shape[1]
-    width = _width(weight, block)
+    width = width_of(weight, block)
     chosen = np.empty(devices, np.int64)
     # One pass per step learns from the last round and chooses for the next: each row is fetched from memory once.
     for step in range(first, last + 1):
@@ -262,13 +122,13 @@ def train(
                     _remember(
                         log, log_next, oldest, newest, total, visits, device, action, step - 1, earned, rules.horizon
                     )
-                weight[device, action] = _weight(total[device, action] / visits[device, action], temperature)
-                _add_block(weight, block, device, action // width, width)
+                weight[device, action] = weight_of(total[device, action] / visits[device, action], temperature)
+                add_block(weight, block, device, action // width, width)
             if step == last:
                 continue
             action = -1
             if rules.untried == ONCE and tries[device] < actions:
-                action = _untried(candidates, tries, offset, actions, device)
+                action = next_untried(candidates, tries, offset, actions, device)
             if action < 0:
                 action = sample(weight, block, width, device, uniform(keys[device], step))
             chosen[device] = action
@@ -276,23 +136,6 @@ def train(
             drop_of[device] = drop[device, action] if 0 <= action < slots else 0.0
         if step < last:
             play_round(board, terms, work, board.gauss)
-
-
-@kernel
-def greedy_actions(board: Any, tables: Any) -> Any:
-    """The action with the best mean reward for each device, the first of equals; -1 for no link."""
-    devices, slots = board.candidates.shape
-    result = np.full(devices, -1, np.int32)
-    for device in range(devices):
-        best = -np.inf
-        for action in range(tables.weight.shape[1]):
-            if tables.visits[device, action] == 0:
-                continue
-            mean = tables.total[device, action] / tables.visits[device, action]
-            if mean > best:
-                best = mean
-                result[device] = action if action < slots else -1
-    return result
 
 
 def temperatures(config: QlearningConfig) -> list[tuple[int, int, float]]:
@@ -331,7 +174,7 @@ def read_off(board: Board, tables: Tables, config: QlearningConfig, keys: NDArra
     """R3: the best action of each device, or one sampled from its softmax as it stands."""
     if config.final == "argmax":
         return np.asarray(greedy_actions(board, tables))
-    slots, width = board.candidates.shape[1], _width(tables.weight, tables.block)
+    slots, width = board.candidates.shape[1], width_of(tables.weight, tables.block)
     draws = [
         sample(tables.weight, tables.block, width, device, uniform(key, config.steps))
         for device, key in enumerate(keys)
@@ -350,6 +193,3 @@ def cost(task: Task, steps: int) -> tuple[float, float]:
         reals += network.partitions * (d + 2 * (d + d * (d + 1) // 2))
     bits = counts * discovery.count_bits + reals * discovery.real_bits
     return rounds * MESSAGES_PER_STEP, rounds * bits
-
-
-__all__ = ["LinkChoice", "Round", "Rules", "Tables", "Terms", "find"]

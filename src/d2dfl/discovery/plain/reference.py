@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
+from d2dfl.config.metrics import METRICS
 from d2dfl.discovery.equations.messages import LEAST, exchange
 from d2dfl.discovery.equations.reward import Terms, cluster_terms, local_rewards
 from d2dfl.network import Network
@@ -28,8 +29,12 @@ def plain_uniform(key: int, counter: int) -> float:
 def plain_distance(metric: str, one: list[float], other: list[float]) -> float:
     """Distance between the distributions of two count vectors (R8)."""
     total_one, total_other = sum(one), sum(other)
+    own = METRICS[metric]
     if total_one <= 0 or total_other <= 0:
-        return 0.0 if total_one <= 0 and total_other <= 0 else (len(one) - 1.0 if metric == "wasserstein" else 1.0)
+        largest = len(one) - 1.0 if metric == "wasserstein" else own.largest
+        return 0.0 if total_one <= 0 and total_other <= 0 else largest
+    if own.distance is not None:
+        return float(own.distance(np.array(one), np.array(other)))
     p, q = [x / total_one for x in one], [x / total_other for x in other]
     if metric == "total-variation":
         return sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
