@@ -8,19 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from d2dfl.cli import app as cli
+from calling import SMALL, call
 from d2dfl.cli.output import Watch
-
-SMALL = ["--devices", "6", "--partitions", "5", "--set", "optimum.starts=1", "--set", "optimum.sweeps=20"]
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """The exit code of `d2dfl` with these arguments."""
-    monkeypatch.setattr(sys, "argv", ["d2dfl", *arguments])
-    with pytest.raises(SystemExit) as caught:
-        cli.main()
-    code = caught.value.code
-    return 0 if code is None else int(code)
 
 
 def test_json_on_standard_output_is_nothing_but_json(

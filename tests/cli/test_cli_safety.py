@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_cli import SMALL, call
 
+from calling import SMALL, call
 from d2dfl.discovery import methods
 
 DISCOVER = ["discover", *SMALL]

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_cli import SMALL, call
 
 import d2dfl
+from calling import SMALL, call
 from d2dfl.discovery.methods import METHODS
 
 HEAVY = ("numpy", "numba", "torch", "scipy", "matplotlib", "rich")

@@ -4,8 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_cli import call
 from test_cli_safety import COMPARE
+
+from calling import call
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_gaussian import clustered
 
 from conftest import config_of
 from d2dfl import Config, Network, UserError
@@ -19,6 +18,7 @@ from d2dfl.discovery.task import Task
 from d2dfl.env.vector import REWARDS, Outcome, VectorGame
 from d2dfl.errors import MissingExtraError
 from d2dfl.network import channel
+from networks import clustered
 
 PAGE = Path(__file__).parents[2] / "docs" / "env.md"
 needs_pettingzoo = pytest.mark.skipif(importlib.util.find_spec("pettingzoo") is None, reason="needs the extra env")

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import matplotlib
 import pytest
-from test_cli import call
 
 import demo_findings as demo
+from calling import call
 from d2dfl.errors import UserError
 from d2dfl.report.figures import FORMATS, draw_figures
 from d2dfl.report.findings import Bars, Chart, Findings, Layer, Line, Map

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli import call
 
 import demo_findings as demo
+from calling import call
 from d2dfl import __version__
 from d2dfl.discovery.discover import METHODS
 from d2dfl.errors import UserError
