@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from d2dfl.data.allocate import allocate, largest
 from d2dfl.data.datasets import load
-from d2dfl.partition.pca import METHODS, SERVER, captured, common_subspace, mean_squared_sine, subspace_error
+from d2dfl.partition.pca import SERVER, SUMMARIES, captured, common_subspace, mean_squared_sine, subspace_error
 
 RULES = {"i.i.d.": "iid", "3 labels a device": "labels:3"}
 BYTES = 4
@@ -30,7 +30,7 @@ def one_system(parts: list[NDArray[np.float32]], counts: list[int]) -> dict[tupl
     # As many rows as features with the scatter of all of them: `captured` sees the same and is quicker.
     root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     results = {}
-    for method in METHODS:
+    for method in SUMMARIES:
         for count in counts:
             start = time.perf_counter()
             found = common_subspace(parts, count, method)

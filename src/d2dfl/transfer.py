@@ -8,19 +8,19 @@ partition are sent is drawn uniformly.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.config.sections.learning import Keeping
 from d2dfl.errors import UserError
 from d2dfl.network.graph import SHOWN, Graph
 from d2dfl.notebook import counted, line, table_html
 from d2dfl.rng import stream
 
 Indices = NDArray[np.int64]
-Keeping = Literal["delete", "acknowledged", "copy"]
-KEEPING: tuple[Keeping, ...] = ("delete", "acknowledged", "copy")
+KEEPING: tuple[Keeping, ...] = get_args(Keeping)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from sklearn.decomposition import PCA
 from d2dfl import UserError
 from d2dfl.partition.pca import (
     EVERYBODY,
-    METHODS,
     SERVER,
+    SUMMARIES,
     Method,
     Subspace,
     captured,
@@ -103,7 +103,7 @@ def test_all_components_make_dispca_exact() -> None:
 def test_the_mean_is_everybodys() -> None:
     # Around its own mean neither device varies at all; around the common one both vary along the first axis.
     parts = [np.full((4, 3), [5.0, 1.0, 1.0], np.float32), np.full((8, 3), [-1.0, 1.0, 1.0], np.float32)]
-    for method in METHODS:
+    for method in SUMMARIES:
         found = common_subspace(parts, 1, method)
         np.testing.assert_allclose(found.mean, [1.0, 1.0, 1.0])
         np.testing.assert_allclose(found.components, [[1.0, 0.0, 0.0]], atol=1e-12)
@@ -118,7 +118,7 @@ def test_dispca_weighs_by_variance_and_projectors_by_datapoints() -> None:
     np.testing.assert_allclose(common_subspace([loud, many], 1, "projectors").components, [[1, 0]], atol=1e-12)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SUMMARIES)
 def test_permuting_devices_changes_nothing(method: Method) -> None:
     parts = skewed(5)
     one = common_subspace(parts, 4, method)
@@ -128,7 +128,7 @@ def test_permuting_devices_changes_nothing(method: Method) -> None:
     assert (one.components == again.components).all()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SUMMARIES)
 def test_what_crosses_the_wire(method: Method) -> None:
     parts = [part.reshape(-1, 3, 4) for part in (*skewed(1), np.empty((0, 12), np.float32))]
     components, features = 6, 12
@@ -164,7 +164,7 @@ def test_the_message_is_the_scaled_components() -> None:
         np.testing.assert_allclose(np.linalg.norm(sent[device], axis=1), spread, rtol=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SUMMARIES)
 def test_noise_is_put_on_what_leaves_the_device(method: Method) -> None:
     parts = skewed(4)
     shapes: list[tuple[int, tuple[int, ...]]] = []
@@ -193,7 +193,7 @@ def test_no_noise_from_scatter_matrices_changes_nothing() -> None:
     np.testing.assert_allclose(plain.components, through.components, atol=1e-8)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SUMMARIES)
 def test_data_with_too_few_directions(method: Method) -> None:
     equal = [np.full((5, 4), 0.1, np.float32), np.full((3, 4), 0.1, np.float32)]
     found = common_subspace(equal, 3, method)
@@ -209,7 +209,7 @@ def test_data_with_too_few_directions(method: Method) -> None:
 
 def test_a_feature_without_variance() -> None:
     parts = [np.insert(part, 5, 2.5, axis=1) for part in skewed(7)]
-    for method in METHODS:
+    for method in SUMMARIES:
         found = common_subspace(parts, 4, method)
         assert np.abs(found.components[:, 5]).max() < 1e-9
 

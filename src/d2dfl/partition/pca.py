@@ -2,7 +2,7 @@
 
     1. every device    -> server      the sum of its inputs and how many they are
     2. the server      -> everybody   the mean of all inputs, exactly
-    3. every device    -> server      a summary of its inputs around that mean (see METHODS)
+    3. every device    -> server      a summary of its inputs around that mean (see common_subspace)
     4. the server      -> everybody   the components
 
 Nothing else crosses the wire, and all of it is in the transcript. What it reveals: a sum is a device's mean input, and
@@ -13,19 +13,19 @@ choice; counts are never noised.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from d2dfl.config.sections.learning import Summary
 from d2dfl.errors import UserError
 from d2dfl.partition.threads import one_thread
 
 Array = NDArray[np.float64]
 Noise = Callable[[Array, int], Array]  # a sum or scatter matrix and its device -> what the device makes of it
-Method = Literal["dispca", "projectors", "scatter"]
-METHODS: tuple[Method, ...] = ("dispca", "projectors", "scatter")
+SUMMARIES: tuple[Summary, ...] = get_args(Summary)
 
 SERVER, EVERYBODY = -1, -2
 ROWS = 4096  # taken at a time, where a whole copy in float64 would be large
@@ -74,7 +74,7 @@ class Subspace:
 
 
 def common_subspace(
-    parts: Sequence[NDArray[np.float32]], components: int, method: Method = "dispca", *, noise: Noise | None = None
+    parts: Sequence[NDArray[np.float32]], components: int, method: Summary = "dispca", *, noise: Noise | None = None
 ) -> Subspace:
     """The subspace in which all devices' inputs vary most; parts[device] are that device's inputs[n, ...].
 
@@ -142,8 +142,8 @@ def _flat(inputs: NDArray[np.floating]) -> NDArray[np.floating]:
 
 def _check(rows: Sequence[NDArray[np.floating]], components: int, method: str) -> None:
     points, features = sum(len(part) for part in rows), max((part.shape[1] for part in rows), default=0)
-    if method not in METHODS:
-        raise UserError(f"partition.pca cannot be {method!r}: give one of {', '.join(METHODS)}")
+    if method not in SUMMARIES:
+        raise UserError(f"partition.pca cannot be {method!r}: give one of {', '.join(SUMMARIES)}")
     if not 1 <= components <= min(features, points):
         raise UserError(
             f"partition.components cannot be {components}: inputs of {features:,} features at {points:,} datapoints "
@@ -165,7 +165,7 @@ def _sums(rows: Sequence[NDArray[np.floating]], noise: Noise | None) -> list[Mes
 
 
 def _summary(
-    part: NDArray[np.floating], mean: Array, components: int, method: Method, noise: Noise | None, device: int
+    part: NDArray[np.floating], mean: Array, components: int, method: Summary, noise: Noise | None, device: int
 ) -> Message:
     """What a device tells the server about its inputs."""
     count, floor = min(components, len(part)), ROUNDING * float(np.sqrt(len(part)) * np.linalg.norm(mean))

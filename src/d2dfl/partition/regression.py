@@ -8,17 +8,17 @@ range of values. Here the limit of a fine grid is computed directly.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.config.sections.learning import Cuts
 from d2dfl.errors import UserError
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-Rule = Literal["global", "local", "quantiles"]
-RULES: tuple[Rule, ...] = ("global", "local", "quantiles")
+RULES: tuple[Cuts, ...] = get_args(Cuts)
 
 # Smallest partition, as a share of an equal one. To the letter (0) the largest gaps lie in the sparse tails: on
 # California Housing, 10 ranges, they leave 94 % of the data in one partition and fewer than 10 datapoints in seven of
@@ -27,7 +27,7 @@ LEAST = 0.5
 
 
 def cut_points(
-    targets: NDArray[np.floating], holdings: Sequence[Indices], ranges: int, rule: Rule = "global", least: float = LEAST
+    targets: NDArray[np.floating], holdings: Sequence[Indices], ranges: int, rule: Cuts = "global", least: float = LEAST
 ) -> Array:
     """cuts[device, range - 1], rising: a target belongs to the range numbered by how many cuts are at or below it.
 
@@ -57,7 +57,7 @@ def cut_points(
 
 
 def ranges_of(
-    targets: NDArray[np.floating], holdings: Sequence[Indices], ranges: int, rule: Rule = "global", least: float = LEAST
+    targets: NDArray[np.floating], holdings: Sequence[Indices], ranges: int, rule: Cuts = "global", least: float = LEAST
 ) -> Indices:
     """partition[datapoint]: the range that its target lies in.
 

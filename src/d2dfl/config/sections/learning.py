@@ -5,6 +5,10 @@ from typing import Literal
 
 from d2dfl.config.section import Section, option
 
+Summary = Literal["dispca", "projectors", "scatter"]  # what a device tells of its inputs
+Cuts = Literal["global", "local", "quantiles"]  # where a target is cut into ranges
+Keeping = Literal["delete", "acknowledged", "copy"]  # what a sender does with what it sent
+
 
 @dataclass(frozen=True)
 class DataConfig(Section):
@@ -40,7 +44,7 @@ class PartitionConfig(Section):
     components: int = option(
         16, "semi, unsupervised: principal components shared and projected on (d)", low=1, high=10_000
     )
-    pca: Literal["dispca", "projectors", "scatter"] = option(
+    pca: Summary = option(
         "dispca", "R34: devices send scaled components, projectors, or (tests' oracle) whole scatter matrices"
     )
     labelled: float = option(
@@ -57,9 +61,7 @@ class PartitionConfig(Section):
     )
     keep: float = option(0.5, "unsupervised: share of each cluster that a device never gives away (R24)", low=0, high=1)
     ranges: int = option(10, "regression: partitions of the target (L)", low=1, high=10_000)
-    cuts: Literal["global", "local", "quantiles"] = option(
-        "global", "R36: cut at the largest gaps of all targets, of each device's own, or at quantiles"
-    )
+    cuts: Cuts = option("global", "R36: cut at the largest gaps of all targets, of each device's own, or at quantiles")
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class RadioConfig(Section):
 class ExchangeConfig(Section):
     """How datapoints move (R20, R21)."""
 
-    keep: Literal["delete", "acknowledged", "copy"] = option(
+    keep: Keeping = option(
         "delete", "R21: a sender deletes what it sent, deletes what was acknowledged, or keeps a copy"
     )
     lossy: bool = option(True, "R20: each datapoint is lost with the link's loss probability")
