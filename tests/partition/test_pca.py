@@ -11,8 +11,8 @@ from d2dfl.partition.pca import (
     EVERYBODY,
     SERVER,
     SUMMARIES,
-    Method,
     Subspace,
+    Summary,
     captured,
     common_subspace,
     mean_squared_sine,
@@ -81,7 +81,7 @@ def slow(parts: Parts, components: int, method: str) -> np.ndarray:
     method=st.sampled_from(["dispca", "projectors"]),
 )
 def test_the_fast_way_is_the_slow_way(
-    seed: int, sizes: list[int], components: int, features: int, method: Method
+    seed: int, sizes: list[int], components: int, features: int, method: Summary
 ) -> None:
     parts = skewed(seed, tuple(sizes), features)
     found = common_subspace(parts, components, method)
@@ -119,7 +119,7 @@ def test_dispca_weighs_by_variance_and_projectors_by_datapoints() -> None:
 
 
 @pytest.mark.parametrize("method", SUMMARIES)
-def test_permuting_devices_changes_nothing(method: Method) -> None:
+def test_permuting_devices_changes_nothing(method: Summary) -> None:
     parts = skewed(5)
     one = common_subspace(parts, 4, method)
     other = common_subspace([parts[i] for i in (2, 0, 3, 1)], 4, method)
@@ -129,7 +129,7 @@ def test_permuting_devices_changes_nothing(method: Method) -> None:
 
 
 @pytest.mark.parametrize("method", SUMMARIES)
-def test_what_crosses_the_wire(method: Method) -> None:
+def test_what_crosses_the_wire(method: Summary) -> None:
     parts = [part.reshape(-1, 3, 4) for part in (*skewed(1), np.empty((0, 12), np.float32))]
     components, features = 6, 12
     found = common_subspace(parts, components, method)
@@ -165,7 +165,7 @@ def test_the_message_is_the_scaled_components() -> None:
 
 
 @pytest.mark.parametrize("method", SUMMARIES)
-def test_noise_is_put_on_what_leaves_the_device(method: Method) -> None:
+def test_noise_is_put_on_what_leaves_the_device(method: Summary) -> None:
     parts = skewed(4)
     shapes: list[tuple[int, tuple[int, ...]]] = []
 
@@ -194,7 +194,7 @@ def test_no_noise_from_scatter_matrices_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("method", SUMMARIES)
-def test_data_with_too_few_directions(method: Method) -> None:
+def test_data_with_too_few_directions(method: Summary) -> None:
     equal = [np.full((5, 4), 0.1, np.float32), np.full((3, 4), 0.1, np.float32)]
     found = common_subspace(equal, 3, method)
     check_orthonormal(found)
