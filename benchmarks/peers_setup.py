@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from d2dfl.config import FederationConfig
-from d2dfl.data import load
+from d2dfl.data.datasets import load
 from d2dfl.federation import MODELS, Federated, model_of, start
 from d2dfl.federation.batches import Batches
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from d2dfl import Dataset, UserError, preset, train
-from d2dfl.data import load
+from d2dfl.data.datasets import load
 from d2dfl.experiment.training import save_weights, weights_of
 from d2dfl.federation import Federated, model_named
 from d2dfl.federation import train as engine

@@ -13,7 +13,7 @@ from federations import FAST, federation, finished, tiny, tiny_conv
 from torch import Tensor
 
 from d2dfl import UserError
-from d2dfl.data import load
+from d2dfl.data.datasets import load
 from d2dfl.federation import (
     SCHEMES,
     Curves,

@@ -10,7 +10,7 @@ import torch
 from federations import FAST, close, federation, finished, tiny, tiny_conv
 
 from d2dfl import UserError
-from d2dfl.data import load
+from d2dfl.data.datasets import load
 from d2dfl.federation import (
     EMBEDDING,
     SCHEMES,

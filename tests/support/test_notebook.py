@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from d2dfl import Network, UserError, compare, discover, preset
-from d2dfl.data import load
+from d2dfl.data.datasets import load
 from d2dfl.notebook import counted, table_html
 from d2dfl.transfer import exchange
 

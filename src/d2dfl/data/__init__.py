@@ -1,7 +1,5 @@
-"""Data: the datasets by name, the radio-signal generator, and who holds what."""
+"""Data: the datasets by name, the radio-signal generator, data of one's own, and who holds what."""
 
-from d2dfl.data.allocate import Allocation, allocate
 from d2dfl.data.dataset import Dataset
-from d2dfl.data.datasets import load, names
 
-__all__ = ["Allocation", "Dataset", "allocate", "load", "names"]
+__all__ = ["Dataset"]
