@@ -1,4 +1,4 @@
-"""What each experiment costs at a scale, without running it: seconds of one core, for `cost` in experiments/expected.toml.
+"""What each experiment costs at a scale, without running it: seconds of one core, for `cost` in src/d2dfl/paper/experiments/expected.toml.
 
     python benchmarks/costs.py --scale small                  (every experiment: an hour of one core)
     python benchmarks/costs.py --scale small size skew

@@ -4,7 +4,7 @@ import signal
 
 
 def main() -> None:
-    """Load the command line, which takes a second, and run it."""
+    """Load the command line, and run it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from d2dfl.cli.app import main as command_line
 

@@ -1,1 +1,1 @@
-"""The command line: app.py puts it together, every other file is a group of commands or what they share."""
+"""The command line: app.py puts it together, commands/ says what can be typed, the other files do it."""

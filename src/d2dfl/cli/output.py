@@ -1,4 +1,4 @@
-"""What the command line prints and writes about discoveries."""
+"""What commands share: lines for the user, tables and files of discoveries, outputs checked beforehand."""
 
 import json
 import os

@@ -48,4 +48,3 @@ class LinkChoice(NamedTuple):
     steps: int = 0
     upper_bound: float | None = None  # of the objective, where the method proves one
     proven: bool = False  # whether this is the optimum
-    network: Network | None = None  # the network at the moment of the exchange, where the channel moved on

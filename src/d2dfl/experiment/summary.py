@@ -114,13 +114,14 @@ def bound_sentence(item: Discovery) -> str | None:
 def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     """The graphs of several methods in one network as a record that `d2dfl report` shows."""
     first = items[0]
-    columns = ("method", *(short for _, short in shown(best)))
-    rows = tuple((item.method, *measures(item, best)) for item in items)
-    explained = "; ".join(f"{short}: {name}" for name, short in shown(best) if short != name)
+    names = shown(best)[:-1]  # without the seconds, which a rerun may change
+    columns = ("method", *(short for _, short in names))
+    rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
+    explained = "; ".join(f"{short}: {name}" for name, short in names if short != name)
     note = "; ".join(filter(None, (explained, dash_sentence(items))))
     layers = [layer_of(METHODS[item.method].title, item) for item in items]
-    names = tuple(f"partition {place}" for place in range(first.network.partitions))
-    drawn = map_of(f"Seed {first.seed}", first.network, layers, names)
+    partitions = tuple(f"partition {place}" for place in range(first.network.partitions))
+    drawn = map_of(f"Seed {first.seed}", first.network, layers, partitions)
     return Findings(
         name="graphs",
         title=" and ".join(METHODS[item.method].title for item in items) if len(items) < 3 else f"{len(items)} graphs",

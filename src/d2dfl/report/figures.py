@@ -186,7 +186,7 @@ def _blank(labels: Sequence[str], handles: Sequence[Any], height: float) -> tupl
 
 
 def _map(item: Map, layer: Layer, stage: Stage) -> Figure:
-    """The graph of one method, in the look of draw.py, with its keys below."""
+    """The graph of one method, in the look of drawing/picture.py, with its keys below."""
     most = most_sent(item)
     groups = [group for group in keys(stage, most) if group[0] != "Map"]
     below = 11.0 * (2.6 + max(len(handles) for _, handles in groups))

@@ -9,7 +9,7 @@ from itertools import pairwise
 from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.report.findings import Chart, Findings
 
-# As in report.py, whose import would load PyTorch. The yardsticks are grey.
+# Of methods, in the order they come; the yardsticks are grey.
 COLOURS = ("#0b7a75", "#c8471c", "#efb03f", "#5b7fb5", "#a86fa3", "#6a994e", "#8c6d46", "#333f4d", "#d58aa0")
 GREY = "#8a94a0"
 DOTTED, DASHED = NO_EXCHANGE, IID

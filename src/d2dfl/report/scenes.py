@@ -1,4 +1,4 @@
-"""A map of the record on a stage: the same layout as in draw.py, from the record alone."""
+"""A map of the record on a stage: the same layout as in drawing/picture.py, from the record alone."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ def most_sent(item: Map) -> float:
 
 
 def layer_links(layer: Layer, partitions: int, stage: Stage, most: float) -> Links:
-    """The links of one method, bent as in draw.py."""
+    """The links of one method, bent as in drawing/picture.py."""
     amount = np.array([link.amounts for link in layer.links], dtype=np.float64).reshape(len(layer.links), partitions)
     links = Links(
         sender=np.array([link.transmitter for link in layer.links], dtype=np.int64),

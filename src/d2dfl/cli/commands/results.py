@@ -60,7 +60,10 @@ def reproduce(
 
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(help="Folders that run, compare or reproduce made.", show_default=False)
+        list[Path],
+        typer.Argument(
+            help="Folders that run, compare, reproduce, discover or compare-graphs made.", show_default=False
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", help="File of the page.")] = PAGE,
     figures: Annotated[

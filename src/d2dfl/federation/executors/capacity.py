@@ -1,16 +1,15 @@
 """How much memory a training needs, per device, and how much there is."""
 
-import os
-from pathlib import Path
-
 import torch
 from torch import Tensor, nn
 
+from d2dfl import memory
 from d2dfl.federation.executors.loop import PIECE, Job, outputs_of, prepared
 from d2dfl.federation.optimisers import OPTIMISERS
 
 SHARE = 0.6  # of the free memory that stacked runs may take
 FLOAT = 4  # bytes
+FEW = 1 << 30  # bytes that are taken to be free where the system does not tell
 
 
 def bytes_per_device(job: Job, stacked: bool) -> int:
@@ -29,13 +28,8 @@ def free_bytes(place: torch.device) -> int:
     """Memory that is free where the training computes."""
     if place.type == "cuda":
         return int(torch.cuda.mem_get_info(place)[0])
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass  # not Linux
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    free = memory.free_bytes()
+    return FEW if free is None else int(free)
 
 
 @torch.no_grad()

@@ -48,7 +48,7 @@ def _records(folder: Path) -> list[Path]:
         raise UserError(f"{folder} holds a run that is not finished: go on with it by --resume")
     if not paths:
         raise UserError(
-            f"{plain(folder)} holds no {FILE}, nor do its folders: give one that run, compare, compare-graphs or reproduce made"
+            f"{plain(folder)} holds no {FILE}, nor do its folders: give one that run, compare, reproduce, discover or compare-graphs made"
         )
     return paths
 

@@ -1,6 +1,6 @@
 """Findings as one web page that works offline: text and tables as markup, charts and maps drawn by a small script.
 
-Own SVG instead of plotly: the page of 25 experiments is a few hundred kilobytes, plotly alone 4.5 MB.
+Own SVG instead of plotly: the page of 28 experiments is a few hundred kilobytes, plotly alone 4.5 MB.
 """
 
 from collections import Counter
