@@ -76,18 +76,32 @@ def kernel(function: Any = None, **options: Any) -> Any:
     return compiled
 
 
-def part(function: Any) -> Any:
+def part(function: Any, **options: Any) -> Any:
     """Compile a function that only kernels call.
 
     Without the way in from Python, which takes dozens of arrays out of records: a quarter of all compilation.
     """
-    compiled = kernel(function, no_cpython_wrapper=True)
+    compiled = kernel(function, no_cpython_wrapper=True, **options)
     if compiled is not function:
         # A call from Python would jump to nowhere. A version with a way in takes it: tests look at parts alone.
         version = cache(lambda: njit(function))
         compiled._insert = lambda *_, **__: None
         compiled._compile_for_args = lambda *_, **__: version()
     return compiled
+
+
+def leaf(function: Any) -> Any:
+    """A part that makes no array and gives none back.
+
+    Its callers hold the arrays that it reads, so it counts no references to them: in a short function they would take
+    longer than its arithmetic.
+    """
+    return part(function, _nrt=False)
+
+
+def inlined(function: Any) -> Any:
+    """A leaf that becomes part of each of its callers."""
+    return part(function, _nrt=False, forceinline=True)
 
 
 def in_python(function: Any) -> Any:

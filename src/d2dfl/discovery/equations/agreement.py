@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import part
+from d2dfl.compiled import leaf, part
 from d2dfl.discovery.equations.gaussian import LITERAL, MEDIAN, NOTHING, RATIO
 
 
-@part
+@leaf
 def give_away(gauss: Any, device: Any, kept: Any, moments: Any) -> None:
     """moments[cluster] of what a device keeps: it sends datapoints of a cluster at random, so shapes stay."""
     for cluster in range(gauss.own.shape[1]):
@@ -16,7 +16,7 @@ def give_away(gauss: Any, device: Any, kept: Any, moments: Any) -> None:
             moments[cluster, at] = kept[cluster] * gauss.own[device, cluster, at]
 
 
-@part
+@leaf
 def take_in(gauss: Any, device: Any, slot: Any, amounts: Any, moments: Any) -> None:
     """Add what amounts[remote cluster] of datapoints over a slot do to moments[cluster]."""
     clusters, length = moments.shape
@@ -30,7 +30,7 @@ def take_in(gauss: Any, device: Any, slot: Any, amounts: Any, moments: Any) -> N
                     moments[cluster, at] += amounts[remote] * pull[at]
 
 
-@part
+@leaf
 def _invert(matrix: Any, inverse: Any, work: Any) -> Any:
     """Inverse of a positive definite matrix by Cholesky; returns the log-determinant."""
     size = len(matrix)
@@ -59,7 +59,7 @@ def _invert(matrix: Any, inverse: Any, work: Any) -> Any:
     return log
 
 
-@part
+@leaf
 def shape_of(gauss: Any, device: Any, moments: Any, mean: Any, spread: Any) -> Any:
     """Mean and covariance of each cluster from its moments; returns the diversity gain (R10).
 
@@ -88,14 +88,14 @@ def shape_of(gauss: Any, device: Any, moments: Any, mean: Any, spread: Any) -> A
     return gain / clusters
 
 
-@part
+@leaf
 def invert_all(spread: Any, inverse: Any, log: Any, work: Any) -> None:
     """Inverse and log-determinant of each cluster's covariance."""
     for cluster in range(len(spread)):
         log[cluster] = _invert(spread[cluster], inverse[cluster], work)
 
 
-@part
+@leaf
 def sums_of(mean: Any, spread: Any, inverse: Any, sums: Any) -> None:
     """What one device adds to the sums over devices that `divergence` needs.
 
@@ -119,7 +119,7 @@ def sums_of(mean: Any, spread: Any, inverse: Any, sums: Any) -> None:
     sums[2 * square + 2 * components + 1] = _crossed(sums, components)
 
 
-@part
+@leaf
 def _crossed(sums: Any, components: Any) -> Any:
     """tr(P A) - 2 v . m, for a device with itself or for all with all."""
     square = components * components
@@ -131,7 +131,7 @@ def _crossed(sums: Any, components: Any) -> Any:
     return value
 
 
-@part
+@leaf
 def divergence(total: Any, devices: Any, clusters: Any, components: Any) -> Any:
     """Sum of KL divergences over all ordered pairs of different devices and all pairs of their clusters.
 
@@ -146,7 +146,7 @@ def divergence(total: Any, devices: Any, clusters: Any, components: Any) -> Any:
     return 0.5 * (value - components * clusters * clusters * pairs)
 
 
-@part
+@leaf
 def _ratio_of_means(gauss: Any, total: Any, devices: Any, clusters: Any, components: Any) -> Any:
     """R11's default: mean divergence before / mean divergence after - 1."""
     after = divergence(total, devices, clusters, components)
@@ -179,7 +179,7 @@ def agreement_of(gauss: Any, shape: Any, kind: Any) -> Any:
     return whole if kind == LITERAL else whole / number - 1.0
 
 
-@part
+@leaf
 def _one_divergence(shape: Any, i: Any, own: Any, j: Any, other: Any) -> Any:
     """KL of cluster `own` of device i from cluster `other` of device j."""
     components = shape.mean.shape[2]
@@ -207,7 +207,7 @@ def settle(gauss: Any, shape: Any, device: Any, moments: Any, kind: Any) -> Any:
     return gain
 
 
-@part
+@leaf
 def renew_ratios(gauss: Any, shape: Any, device: Any) -> None:
     """Divergence before / after for all pairs with this device; where both are 0, and nothing changed, 1."""
     devices, clusters = shape.log.shape

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import inlined, kernel, leaf
 from d2dfl.config.metrics import METRICS, Metric
 from d2dfl.discovery.equations.own_metric import call_own, check_own, own_metric
 from d2dfl.errors import UserError
@@ -38,7 +38,7 @@ def metric_code(name: str) -> MetricCode:
     return MetricCode(OWN, own_metric(metric).address, float(metric.largest))
 
 
-@part
+@leaf
 def largest_distance(metric: Any, partitions: Any) -> Any:
     """The largest value that the metric can take."""
     if metric.code == OWN:
@@ -61,7 +61,7 @@ def distance(metric: Any, one: Any, other: Any) -> Any:
     return distance_of(metric, one, total_one, other, total_other)
 
 
-@part
+@inlined
 def distance_of(metric: Any, one: Any, total_one: Any, other: Any, total_other: Any) -> Any:
     """The same for vectors whose totals are known."""
     if total_one <= 0.0 or total_other <= 0.0:
@@ -69,14 +69,14 @@ def distance_of(metric: Any, one: Any, total_one: Any, other: Any, total_other: 
     return _measured(metric.address, metric.code, one, total_one, other, total_other)
 
 
-@part
+@inlined
 def _measured(address: Any, metric: Any, one: Any, total_one: Any, other: Any, total_other: Any) -> Any:
     if address is None:
         return _built_in(metric, one, total_one, other, total_other)
     return call_own(address, one.ctypes.data, other.ctypes.data, len(one))
 
 
-@part
+@leaf
 def _built_in(metric: Any, one: Any, total_one: Any, other: Any, total_other: Any) -> Any:
     partitions = len(one)
     scale_one, scale_other = 1.0 / total_one, 1.0 / total_other

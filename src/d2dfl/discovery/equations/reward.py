@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import inlined, kernel, leaf
 from d2dfl.config import RewardConfig
 from d2dfl.discovery.equations.diversity import MetricCode, distance, distance_of, metric_code
 
@@ -68,7 +68,7 @@ class Terms(NamedTuple):
         )
 
 
-@part
+@leaf
 def meets(terms: Any, after: Any, before_loss: Any, threshold: Any) -> Any:
     """Whether a label meets its threshold after the exchange.
 
@@ -81,7 +81,7 @@ def meets(terms: Any, after: Any, before_loss: Any, threshold: Any) -> Any:
     return after >= threshold - ROUNDING
 
 
-@part
+@inlined
 def diversity_score(
     terms: Any, counts: Any, device: Any, after: Any, mass: Any, met: Any, start: Any, population: Any, everyone: Any
 ) -> Any:
@@ -97,7 +97,7 @@ def diversity_score(
     return start - distance_of(terms.metric, after, mass, population, everyone)
 
 
-@part
+@leaf
 def local_reward(terms: Any, score: Any, lost: Any) -> Any:
     """r_i (eqs. sup_local_reward, usp_local_reward).
 
@@ -117,7 +117,7 @@ def budget_term(terms: Any, budget: Any, requested: Any) -> Any:
     return -max(0.0, requested - budget) / scale
 
 
-@part
+@leaf
 def overall_rewards(terms: Any, local: Any, agreement: Any, cluster: Any, budget: Any, used: Any, rewards: Any) -> None:
     """R of every device (eqs. sup_global_reward, usp_global_reward); `used` gives way to alpha_3 times budget terms."""
     total = 0.0
@@ -134,7 +134,7 @@ def overall_rewards(terms: Any, local: Any, agreement: Any, cluster: Any, budget
             rewards[device] = local[device] + terms.gamma * (mean + earned)
 
 
-@part
+@leaf
 def cluster_weight(terms: Any, members: Any) -> Any:
     """What the budget term of a cluster with so many devices counts in N times the objective."""
     return terms.gamma * terms.budget * members

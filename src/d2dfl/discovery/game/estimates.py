@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.equations.agreement import lone_agreement, shape_of, take_in
 from d2dfl.discovery.equations.gaussian import RATIO as RATIO_OF_MEANS
 from d2dfl.discovery.equations.reward import OVER_ASK, diversity_score, local_reward, meets
@@ -94,7 +94,7 @@ def _clustered_gains(board: Any, terms: Any, play: Any, gauss: Any, known: Any, 
             gains[slot] += len(play.local) * terms.agreement * (agreement - shape.agreement[0])
 
 
-@part
+@leaf
 def _standing(board: Any, play: Any, receiver: Any, held: Any, sent: Any, need: Any) -> Any:
     """What the receiver has with its other links: counts after and before loss, and what it still needs.
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import part
+from d2dfl.compiled import leaf, part
 from d2dfl.discovery.equations.reward import OVER_ASK
 
 
-@part
+@leaf
 def fill_requests(board: Any, terms: Any, play: Any, gauss: Any, receiver: Any) -> None:
     """Q of all links of a receiver (eqs. avl_at_tx, req_at_dst)."""
     if gauss is None:
@@ -20,7 +20,7 @@ def fill_requests(board: Any, terms: Any, play: Any, gauss: Any, receiver: Any) 
         _ask_each(board, play, gauss, receiver)
 
 
-@part
+@leaf
 def _ask_each(board: Any, play: Any, gauss: Any, receiver: Any) -> None:
     """Algorithm 2: each link is asked for its own part."""
     surplus, candidates, request, slots = board.surplus, board.candidates, play.request, play.slots
@@ -31,7 +31,7 @@ def _ask_each(board: Any, play: Any, gauss: Any, receiver: Any) -> None:
             request[receiver, edge, label] = gauss.wish[receiver, slot, label] if spare else 0.0
 
 
-@part
+@leaf
 def _split_needs(board: Any, terms: Any, play: Any, receiver: Any) -> None:
     """Algorithm 1: what is missing to the threshold, split by what the transmitters can spare (R16)."""
     surplus, trust, candidates, drop = board.surplus, board.trust, board.candidates, board.drop
@@ -56,7 +56,7 @@ def _split_needs(board: Any, terms: Any, play: Any, receiver: Any) -> None:
                 request[receiver, edge, label] = asked
 
 
-@part
+@leaf
 def touch(touched: Any, queue: Any, now: Any, size: Any, device: Any) -> Any:
     """Queue a device, once for each change. Returns the queue's new size."""
     if touched[device] != now:
@@ -105,7 +105,7 @@ def serve(surpluses: Any, play: Any, transmitter: Any, size: Any) -> Any:
     return size
 
 
-@part
+@leaf
 def unlink(first: Any, following: Any, previous: Any, transmitter: Any, request: Any) -> None:
     """Take a request off its transmitter's list."""
     before, behind = previous[request], following[request]
@@ -117,7 +117,7 @@ def unlink(first: Any, following: Any, previous: Any, transmitter: Any, request:
         previous[behind] = before
 
 
-@part
+@leaf
 def link(first: Any, following: Any, previous: Any, transmitter: Any, request: Any) -> None:
     """Put a request at the head of a transmitter's list."""
     behind = first[transmitter]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.estimates import HOPELESS, own_gains
 from d2dfl.discovery.game.state import NO_LINK, set_link, taken
@@ -32,7 +32,7 @@ class LearnerState(NamedTuple):
     revisions: NDArray[np.int64]  # [1]
 
 
-@part
+@leaf
 def _gumbel(draws: Any, key: Any, device: Any, temperature: Any) -> Any:
     if temperature <= 0.0:
         return 0.0
@@ -41,7 +41,7 @@ def _gumbel(draws: Any, key: Any, device: Any, temperature: Any) -> Any:
     return -temperature * np.log(-np.log(draw + 1e-300) + 1e-300)
 
 
-@part
+@leaf
 def _links(slots: Any, receiver: Any) -> Any:
     number = 0
     for edge in range(slots.shape[1]):
@@ -50,7 +50,7 @@ def _links(slots: Any, receiver: Any) -> Any:
     return number
 
 
-@part
+@leaf
 def _say(learner: Any, messages: Any, counts: Any, reals: Any) -> None:
     learner.messages[0] += messages
     learner.counts[0] += counts

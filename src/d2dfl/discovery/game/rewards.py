@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.equations.agreement import agreement_of, give_away, renew_ratios, settle, take_in
 from d2dfl.discovery.equations.gaussian import RATIO as RATIO_OF_MEANS
 from d2dfl.discovery.equations.messages import LEAST
@@ -44,7 +44,7 @@ def agreement_change(gauss: Any, shape: Any, terms: Any, devices: Any) -> Any:
     return change
 
 
-@part
+@leaf
 def agreement_in(shape: Any) -> Any:
     """The system agreement as it stands; 0 where partitions are labels."""
     if shape is None:

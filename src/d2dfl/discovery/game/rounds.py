@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import part
+from d2dfl.compiled import leaf, part
 from d2dfl.discovery.equations.agreement import agreement_of, give_away, settle, take_in
 from d2dfl.discovery.equations.gaussian import Shape, shape_before
 from d2dfl.discovery.equations.reward import OVER_ASK, Terms, diversity_score, local_reward, meets, overall_rewards
@@ -81,7 +81,7 @@ def _ask(board: Any, terms: Any, work: Any) -> None:
                 request[device, label] = asked
 
 
-@part
+@leaf
 def _copy(source: Any, target: Any) -> None:
     """target[:] = source, without the message that Numba compiles for lengths that differ: 3 s."""
     for at in range(len(target)):

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.equations.reward import total_reward
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rewards import agreement_in
 from d2dfl.discovery.game.state import NO_LINK, set_link, taken
 
 
-@part
+@leaf
 def random_slot(board: Any, receiver: Any, draw: Any) -> Any:
     """A random candidate slot of the receiver, or NO_LINK."""
     slots = board.candidates.shape[1]

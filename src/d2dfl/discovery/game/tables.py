@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf
 from d2dfl.config import QlearningConfig
 from d2dfl.discovery.game.board import Board
 
@@ -83,13 +83,13 @@ def tables_of(board: Board, config: QlearningConfig, keys: NDArray[np.uint64], n
     return tables
 
 
-@part
+@leaf
 def allowed(candidates: Any, device: Any, action: Any) -> Any:
     """Whether the action exists: a slot with a device behind it, or the no-link action past the slots."""
     return action >= candidates.shape[1] or candidates[device, action] >= 0
 
 
-@part
+@leaf
 def weight_of(mean: Any, temperature: Any) -> Any:
     """exp(mean / temperature), kept finite: unscaled budgets (R9 literal) give rewards of hundreds."""
     return np.exp(min(max(mean / temperature, -LARGEST), LARGEST))
@@ -101,7 +101,7 @@ def width_of(weight: Any, block: Any) -> Any:
     return -(-weight.shape[1] // block.shape[1])
 
 
-@part
+@leaf
 def add_block(weight: Any, block: Any, device: Any, number: Any, width: Any) -> None:
     """Sum one block of a device's weights anew: no drift, unlike adding differences."""
     total = 0.0
@@ -153,7 +153,7 @@ def sample(weight: Any, block: Any, width: Any, device: Any, draw: Any) -> Any:
     return pick
 
 
-@part
+@leaf
 def next_untried(candidates: Any, tries: Any, offset: Any, actions: Any, device: Any) -> Any:
     """R13: the next action of the opening round, which starts at a random place, or -1 when all were tried."""
     while tries[device] < actions:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.tables import allowed
@@ -13,7 +13,7 @@ from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.rng import device_keys
 
 
-@part
+@leaf
 def _ucb(board: Any, total: Any, count: Any, device: Any, step: Any, width: Any) -> Any:
     """Highest mean plus bonus; actions never tried come first."""
     best, best_score = -1, -np.inf
@@ -30,7 +30,7 @@ def _ucb(board: Any, total: Any, count: Any, device: Any, step: Any, width: Any)
     return best
 
 
-@part
+@leaf
 def _exp3(board: Any, log_weight: Any, chance: Any, device: Any, draw: Any, mixing: Any) -> Any:
     """Sample from exp(log weight) mixed with uniform play; leaves the probabilities in `chance`."""
     actions = log_weight.shape[1]

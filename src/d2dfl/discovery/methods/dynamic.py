@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf
 from d2dfl.config import ChannelConfig
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
@@ -41,7 +41,7 @@ def expected(network: Network, config: ChannelConfig) -> Network:
     return Network(**{**vars(network), "drop": drop, "rss": None})
 
 
-@part
+@leaf
 def _normal(key: Any, counter: Any) -> Any:
     one, two = uniform(key, 2 * counter), uniform(key, 2 * counter + 1)
     return np.sqrt(-2.0 * np.log(1.0 - one)) * np.cos(2.0 * np.pi * two)
@@ -144,7 +144,7 @@ def _train(
                 _learn(rules, total, count, recent, device, row[device], chosen[device], work.reward[device])
 
 
-@part
+@leaf
 def _learn(rules: Any, total: Any, count: Any, recent: Any, device: Any, row: Any, action: Any, reward: Any) -> None:
     """R2 and R4 with a mean that forgets at the rate of an H-long ring, since a ring per level and link is too large."""
     if recent[device, 1] > 0.0 and reward < recent[device, 0] / recent[device, 1]:

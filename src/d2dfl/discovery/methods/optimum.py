@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.equations.diversity import TOTAL_VARIATION
 from d2dfl.discovery.equations.reward import (
     GAIN,
@@ -59,7 +59,7 @@ def _nearest(low: Any, high: Any, population: Any) -> Any:
     return max(0.0, _clipped(low, high, population, left) - (right - left) * most)
 
 
-@part
+@leaf
 def _clipped(low: Any, high: Any, population: Any, t: Any) -> Any:
     away = mass = 0.0
     for label in range(len(population)):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf
 from d2dfl.config import QlearningConfig
 from d2dfl.discovery.game.board import Board
 from d2dfl.discovery.game.draws import uniform
@@ -34,7 +34,7 @@ CHUNK = 100  # rounds between two looks at the progress bar
 MESSAGES_PER_STEP = 4  # V, Q, U, and one broadcast of (r, datapoints from outside)
 
 
-@part
+@leaf
 def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any, filled: Any, reward: Any) -> Any:
     """Lower a reward that is below the buffer's average, put it into the buffer, and return it."""
     # R14: while the buffer fills, its mean divides by what is in it, not by H.
@@ -46,7 +46,7 @@ def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any
     return reward
 
 
-@part
+@leaf
 def _remember(
     log: Any,
     log_next: Any,
@@ -81,7 +81,7 @@ def _remember(
         oldest[device, action] = log_next[first, device]
 
 
-@part
+@leaf
 def _fetch(total: Any, visits: Any, weight: Any, block: Any, chosen: Any, played: Any, begin: Any, end: Any) -> Any:
     """Read what the next devices need, and nothing else: loads that wait for nothing are under way together."""
     read = 0.0
