@@ -5,6 +5,7 @@ from typing import Literal
 
 from d2dfl.config.section import Section, option
 
+Split = Literal["own", "80/20", "validation"]  # which datapoints are learned from, which are tested on
 Summary = Literal["dispca", "projectors", "scatter"]  # what a device tells of its inputs
 Cuts = Literal["global", "local", "quantiles"]  # where a target is cut into ranges
 Keeping = Literal["delete", "acknowledged", "copy"]  # what a sender does with what it sent
@@ -17,7 +18,11 @@ class DataConfig(Section):
     dataset: str = option(
         "digits", "dataset; `d2dfl data list` names them; or a file of your own: .npz, .csv, .parquet"
     )
-    split: Literal["own", "80/20"] = option("own", "the set's own training and test part, or the paper's 80/20")
+    split: Split = option(
+        "own",
+        "the set's own training and test part, the paper's 80/20, or validation: the training part alone, 80/20, to "
+        "choose settings on",
+    )
     allocation: str = option("labels:3", "who holds what: labels:K (70/20/10 for 3), dirichlet:ALPHA, shards:K, iid")
     samples: int = option(
         0,
