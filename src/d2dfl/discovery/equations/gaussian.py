@@ -13,18 +13,18 @@ the sum of KL divergences over all pairs of devices and clusters needs no pairs:
 left is a product of sums over devices (`agreement.divergence`). A changed link costs the same in a network of any size.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel
 from d2dfl.config.needs import POINTS
+from d2dfl.config.sections.graph import Agreement
 from d2dfl.network import Network
 
-RATIO, LITERAL, MEAN, MEDIAN = range(4)
-KINDS = ("ratio", "literal", "mean", "median")
-NOTHING = 1e-9  # less of a datapoint is none
+KINDS: tuple[str, ...] = get_args(Agreement)
+RATIO, LITERAL, MEAN, MEDIAN = range(len(KINDS))
 Array = NDArray[np.float64]
 
 

@@ -51,7 +51,7 @@ def plain_distance(metric: str, one: list[float], other: list[float]) -> float:
 def plain_round(network: Network, config: Config, choice: list[int]) -> list[float]:
     """R of every device when each picks the slot choice[device] (-1: none). Loops only."""
     reward, devices, labels = config.reward, network.devices, range(network.partitions)
-    over_ask = reward.threshold_rule == "over-ask"
+    over_ask = reward.over_ask
     counts, threshold = network.counts.tolist(), network.threshold.tolist()
     population = network.population.tolist()
     transmitter = [int(network.candidates[i, s]) if s >= 0 else -1 for i, s in enumerate(choice)]
@@ -167,7 +167,7 @@ class PlainMarginal:
     ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """N * objective, local rewards, what is sent to each device, and what it takes from outside its cluster."""
         network, terms = self.network, self.terms
-        result = exchange(network, slots, over_ask=self.config.reward.threshold_rule == "over-ask")
+        result = exchange(network, slots, over_ask=self.config.reward.over_ask)
         sent = result.allocated[:, 0]
         links = (slots[:, 0] >= 0) & (sent.sum(axis=1) > LEAST)
         transmitter = network.candidates[np.arange(network.devices), slots[:, 0]]
