@@ -26,8 +26,9 @@ from d2dfl.data import Dataset
 from d2dfl.data.allocate import largest
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.discovery.evaluation import evaluate, share_of
+from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import Prepared, prepare
-from d2dfl.experiment.setting import Setting, data_set, setting_of
+from d2dfl.experiment.setting import Setting, setting_of
 from d2dfl.transfer import held_counts
 
 METRICS = {"W1": "wasserstein", "TV": "total-variation"}

@@ -19,11 +19,11 @@ from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.energy.ledger import PURPOSES, Ledger
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.grid import Cells
-from d2dfl.experiment.inputs import Inputs
+from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.pipeline import Prepared, TrainedCell, factory_of, prepare, train
 from d2dfl.experiment.results import Results, Row
-from d2dfl.experiment.setting import data_set, paradigm_of, setting_of
+from d2dfl.experiment.setting import paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
 from d2dfl.experiment.training import Weights, models_of, weights_of
 from d2dfl.experiment.values import energy, training_values

@@ -20,7 +20,8 @@ from d2dfl.discovery.methods import IID, method_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import Curves, Federated, State, check_training, model_named, start, train_many
-from d2dfl.federation.models import Factory, default_encoder, default_model
+from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
+from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 from d2dfl.transfer import ExchangeResult, exchange
 
@@ -78,8 +79,8 @@ def train(
     *,
     model: Factory | None = None,
     saved: Sequence[State | None] = (),
-    progress: Callable[[float], None] = lambda _: None,
-    on_round: Callable[[int, Sequence[State]], None] = lambda _number, _states: None,
+    progress: Share = silent,
+    on_round: Callable[[int, Sequence[State]], None] = silent,
 ) -> list[TrainedCell]:
     """Train what is prepared, together where that pays, and from saved states where there are any.
 
@@ -111,9 +112,13 @@ def federated(config: Config, item: Prepared, dataset: Dataset) -> Federated:
 
 def factory_of(config: Config, dataset: Dataset) -> Factory:
     """The model of the configuration; auto: one that suits the inputs."""
-    name = config.federation.model
+    return model_named(suited(config.federation.model, config, dataset.shape))
+
+
+def suited(name: str, config: Config, shape: Shape) -> str:
+    """The name of a model; instead of auto that of one which suits the paradigm and inputs of this shape."""
     suits = default_encoder if paradigm_of(config).encodes else default_model
-    return model_named(suits(dataset.shape) if name == "auto" else name)
+    return suits(shape) if name == "auto" else name
 
 
 def _shuffled(setting: Setting) -> tuple[NDArray[np.int64], ...]:
@@ -130,5 +135,5 @@ def _settled(found: Discovery, setting: Setting) -> Discovery:
         return found
     config, slots = found.config, found.graph.slots
     network = replace(setting.network, drop=found.network.drop)
-    graph = graph_of(network, slots, config.reward.threshold_rule == "over-ask")
+    graph = graph_of(network, slots, config.reward.over_ask)
     return replace(found, network=network, graph=graph, evaluation=evaluate(network, graph, config.reward))

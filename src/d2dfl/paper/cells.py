@@ -69,7 +69,7 @@ def dataset_of(config: Config) -> "Dataset":
 
 @lru_cache(maxsize=2)
 def _dataset(config: Config) -> "Dataset":
-    from d2dfl.experiment.setting import data_set
+    from d2dfl.experiment.inputs import data_set
 
     return data_set(config, seed=0)
 
