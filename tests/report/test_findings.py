@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import demo_findings as demo
 from d2dfl.errors import UserError
-from d2dfl.report.findings import FILE, Bars, Chart, Findings, Line, Link, Map, Table, counted, span
+from d2dfl.notebook import counted
+from d2dfl.report.findings import FILE, Bars, Chart, Findings, Line, Link, Map, Table, span
 from d2dfl.report.page.data import Entry
 from d2dfl.report.page.page import page
 

@@ -18,7 +18,7 @@ import pytest
 import demo_findings as demo
 from calling import call
 from d2dfl import __version__
-from d2dfl.discovery.discover import METHODS
+from d2dfl.discovery.methods import METHODS
 from d2dfl.errors import UserError
 from d2dfl.report import look as page_look
 from d2dfl.report.drawing import picture as draw

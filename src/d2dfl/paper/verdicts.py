@@ -25,10 +25,9 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.measures import Array, interval, known
 from d2dfl.paper.experiment import SYSTEMS
 from d2dfl.paper.results import Shown
-from d2dfl.report.findings import Verdict
+from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Verdict
 
-REPRODUCED, DIRECTION, NOT, FEW = "reproduced", "direction only", "not reproduced", "too few seeds"
-NO_CLAIM, UNSAID = "no claim", "not said"  # numbers that belong beside the paper's, which says nothing about them
+UNSAID = "not said"  # numbers that belong beside the paper's, which says nothing about them
 LEAST = 3  # seeds: two that happen to agree have an interval without width
 TITLES = {system.name: system.title for system in SYSTEMS}
 
