@@ -20,9 +20,9 @@ from threadpoolctl import threadpool_info
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.experiment.grid import (
     Cells,
+    GridOutcome,
     GridProgress,
     GridTask,
-    Outcome,
     file_name,
     pace_of,
     read_cell,
@@ -71,7 +71,7 @@ def seeds(number: int, **more: Any) -> list[GridTask]:
     return [GridTask(f"seed-{seed}", {"seed": seed, **more}, cost=1.0 + seed) for seed in range(number)]
 
 
-def grid(tasks: list[GridTask], folder: Path, **options: Any) -> Outcome:
+def grid(tasks: list[GridTask], folder: Path, **options: Any) -> GridOutcome:
     return run_grid(tasks, "test_grid:work", folder, **{"workers": 2, **options})
 
 

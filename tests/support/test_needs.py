@@ -13,7 +13,7 @@ import pytest
 from d2dfl import METHODS, Network, UserError, discover, preset
 from d2dfl import memory as needs
 from d2dfl.config import RadioConfig
-from d2dfl.config.needs import Shape, check_network, network_bytes, radio_bytes
+from d2dfl.config.needs import NetworkShape, check_network, network_bytes, radio_bytes
 from d2dfl.discovery.needs import check_discovery, discovery_bytes, discovery_seconds, discovery_work
 from d2dfl.memory import check_memory, free_bytes
 
@@ -84,7 +84,7 @@ def test_discoveries_that_do_not_fit_are_refused_before_they_begin() -> None:
     with pytest.raises(UserError, match="qlearning in a network of 900 devices .* fewer steps"):
         discover(Network.generate(config, 0), config)
     split = preset("best").with_(**{"network.devices": 3, "discovery.action": "partition", "network.trust": "full"})
-    shape = Shape(3, 10**6, 10**4)
+    shape = NetworkShape(3, 10**6, 10**4)
     assert discovery_bytes(METHODS["marginal"], split, shape) > 5_000 * discovery_bytes(
         METHODS["closest"], split, shape
     )
@@ -98,9 +98,9 @@ def test_predicted_memory_holds_what_is_made() -> None:
     network = Network.generate(config, 0)
     held = sum(array.nbytes for array in vars(network).values() if array is not None)
     assert held < network_bytes(3000, network.slots, 20) < 10 * held
-    assert network.shape == Shape.planned(config)
+    assert network.shape == NetworkShape.planned(config)
     assert (
-        Shape.planned(config.with_(**{"network.devices": 1})).slots
+        NetworkShape.planned(config.with_(**{"network.devices": 1})).slots
         == Network.generate(preset("best").with_(**{"network.devices": 1}), 0).slots
     )
 
@@ -125,13 +125,19 @@ GROWING: list[tuple[str, list[dict[str, Any]]]] = [
 
 @pytest.mark.parametrize(("method", "settings"), GROWING)
 def test_more_work_takes_more_time(method: str, settings: list[dict[str, Any]]) -> None:
-    times = [discovery_seconds(method, preset("best").with_(**each), Shape(100, 99, 10)) for each in settings]
+    times = [discovery_seconds(method, preset("best").with_(**each), NetworkShape(100, 99, 10)) for each in settings]
     assert all(one < two for one, two in pairwise(times))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_larger_networks_take_more(method: str) -> None:
-    shapes = [Shape(20, 19, 4), Shape(200, 19, 4), Shape(200, 64, 4), Shape(200, 64, 40), Shape(200, 64, 40, 8)]
+    shapes = [
+        NetworkShape(20, 19, 4),
+        NetworkShape(200, 19, 4),
+        NetworkShape(200, 64, 4),
+        NetworkShape(200, 64, 40),
+        NetworkShape(200, 64, 40, 8),
+    ]
     times = [discovery_seconds(method, preset("best"), shape) for shape in shapes]
     sizes = [discovery_bytes(METHODS[method], preset("best"), shape) for shape in shapes]
     # Searching longer for one thing may save time elsewhere; a larger network never does.
@@ -145,9 +151,9 @@ def test_larger_networks_take_more(method: str) -> None:
 
 def test_a_budget_of_a_thousand_million_messages_is_announced() -> None:
     config = preset("best").with_(**{"marginal.messages": 10**9})
-    assert discovery_seconds("marginal", config, Shape.planned(config)) > 3600
-    assert discovery_seconds("marginal", preset("best"), Shape.planned(preset("best"))) < 5
-    assert discovery_seconds("someone's own", config, Shape.planned(config)) == 0
+    assert discovery_seconds("marginal", config, NetworkShape.planned(config)) > 3600
+    assert discovery_seconds("marginal", preset("best"), NetworkShape.planned(preset("best"))) < 5
+    assert discovery_seconds("someone's own", config, NetworkShape.planned(config)) == 0
 
 
 def test_memory_grows_with_every_axis() -> None:

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from d2dfl.cli.output import Watch, announce, bar, console, say, to_resume
 from d2dfl.config import Config
-from d2dfl.config.needs import Shape
+from d2dfl.config.needs import NetworkShape
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UserError
 from d2dfl.experiment.logs import check_logs
@@ -64,7 +64,7 @@ def _compared(
     from d2dfl.experiment.compare import compare
     from d2dfl.experiment.findings import write_all
 
-    shape = Shape.planned(config)
+    shape = NetworkShape.planned(config)
     predicted = sum(discovery_seconds(name, config, shape) for name in methods)
     announce(f"the discovery of {counted(len(methods), 'method')}", len(seeds) * predicted)
     with bar("prepare") as show:

@@ -44,7 +44,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GridOutcome:
     """All that a grid came to, in the order of its tasks."""
 
     results: dict[str, Any]
@@ -74,7 +74,7 @@ def run_grid(
     threads: int = 1,
     resume: bool = False,
     on_progress: Callable[[GridProgress], None] = silent,
-) -> Outcome:
+) -> GridOutcome:
     """Call `work`, named "package.module:function", with the payload of every task, and keep what it returns.
 
     A task that fails or kills its process is reported in the outcome; the others go on. With `resume` only those tasks
@@ -96,7 +96,7 @@ def run_grid(
         found = cells.take(payloads, resume)
         grid = _Grid(tasks, payloads, cells, found, crew.workers, on_progress)
         grid.work(crew)
-    return Outcome(
+    return GridOutcome(
         results={task.key: grid.results[task.key] for task in tasks if task.key in grid.results},
         failures=tuple(grid.failures[task.key] for task in tasks if task.key in grid.failures),
         done_before=len(found),

@@ -27,7 +27,7 @@ from d2dfl.transfer import ExchangeResult, exchange
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCell:
     """One method on one setting, ready to train."""
 
     method: str
@@ -41,17 +41,17 @@ class Prepared:
 class TrainedCell:
     """What came of a training."""
 
-    item: Prepared
+    item: PreparedCell
     data: Federated
     curves: Curves
     parameters: int  # of one model
     state: State
 
 
-def prepare(config: Config, setting: Setting, method: str) -> Prepared:
+def prepare(config: Config, setting: Setting, method: str) -> PreparedCell:
     """Discover a graph by what the devices tell, and move the datapoints."""
     if method == IID:
-        return Prepared(IID, setting, None, None, _shuffled(setting))
+        return PreparedCell(IID, setting, None, None, _shuffled(setting))
     name = method_named(method).name
     discovery = _settled(discover(setting.reported_network, config, seed=setting.seed, method=name), setting)
     moved = exchange(
@@ -69,12 +69,12 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         raise UserError(
             f"the exchange left device {empty[0]} without data: raise network.threshold, or set exchange.keep=acknowledged"
         )
-    return Prepared(method, setting, discovery, moved, moved.holdings)
+    return PreparedCell(method, setting, discovery, moved, moved.holdings)
 
 
 def train(
     config: Config,
-    items: Sequence[Prepared],
+    items: Sequence[PreparedCell],
     dataset: Dataset,
     *,
     model: Factory | None = None,
@@ -104,7 +104,7 @@ def train(
     ]
 
 
-def federated(config: Config, item: Prepared, dataset: Dataset) -> Federated:
+def federated(config: Config, item: PreparedCell, dataset: Dataset) -> Federated:
     """What the devices train on."""
     targets = item.setting.partitioning.labels
     return Federated.of(dataset, item.holdings, targets=targets, loss=paradigm_of(config).loss)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 MARK, CONFIG, RESULTS = "run.json", "config.toml", "results.json"
 PACKAGES = ("d2dfl", "numpy", "scipy", "numba", "torch", "scikit-learn")
-Kind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
+FolderKind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
 Again = Literal["refuse", "resume", "add"]  # where the folder holds a run of this kind already
 
 
@@ -36,7 +36,7 @@ Again = Literal["refuse", "resume", "add"]  # where the folder holds a run of th
 class Plan:
     """What a run folder is for. Two runs with the same plan give the same results."""
 
-    kind: Kind
+    kind: FolderKind
     config: str = ""  # TOML
     choices: dict[str, Any] = field(default_factory=dict)  # plain values: methods, seeds, a scale
 

@@ -18,7 +18,7 @@ from d2dfl.data import datasets
 from d2dfl.discovery.methods import METHODS, methods_lacking
 from d2dfl.errors import UserError, install_with
 from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.grid import Failure, GridProgress, Outcome, run_grid
+from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, run_grid
 from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
 from d2dfl.paper.catalogue import load_experiment
 from d2dfl.paper.experiment import SCALES, Experiment
@@ -135,7 +135,7 @@ def _measure(
     found: Mapping[str, StoredCell],
     request: Request,
     on_progress: Callable[[GridProgress], None],
-) -> Outcome:
+) -> GridOutcome:
     """Run the grid of all cells that are missing."""
     missing = {
         name: [cell for cell in own if key_of(experiments[name], name, cell) not in found]

@@ -162,7 +162,7 @@ class MarginalConfig(Section):
     )
     spread: float = option(
         0.05,
-        "what fulfilling the wish of a device with one label is worth, so that different labels meet",
+        "what fulfilling the claim of a device with one label is worth, so that different labels meet",
         low=0,
         high=1000000.0,
     )

@@ -158,7 +158,7 @@ class PlainMarginal:
         self.terms = Terms.of(config.reward)
         self.slots = np.full((network.devices, 1), -1, dtype=np.int32)
         self.bonus = np.zeros(network.candidates.shape, dtype=np.float32)
-        self.wish = np.zeros_like(self.bonus)
+        self.claim = np.zeros_like(self.bonus)
         self.draws = [0] * network.devices
         self.messages = 0
 
@@ -247,7 +247,7 @@ class PlainMarginal:
         for slot in np.nonzero(self.network.candidates[device] >= 0)[0].tolist():
             gain = self._alone(device, slot)
             if gain is not None:
-                noise[slot] = self._noise(device, temperature) + float(self.wish[device, slot])
+                noise[slot] = self._noise(device, temperature) + float(self.claim[device, slot])
                 waiting[slot] = gain + float(self.bonus[device, slot]) + noise[slot]
         while waiting:
             slot = max(waiting, key=lambda s: (waiting[s], -s))
