@@ -19,7 +19,7 @@ MASK = (1 << 64) - 1
 
 
 def plain_uniform(key: int, counter: int) -> float:
-    """SplitMix64, as `rng.uniform`."""
+    """SplitMix64, as `game.draws.uniform`."""
     z = (key + (counter + 1) * 0x9E3779B97F4A7C15) & MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK

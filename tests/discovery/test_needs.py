@@ -1,67 +1,16 @@
 """What a computation will need is known from shapes, and what does not fit is refused before anything is made."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from d2dfl import METHODS, Network, UserError, discover, preset
-from d2dfl import memory as needs
 from d2dfl.config import RadioConfig
 from d2dfl.config.needs import NetworkShape, check_network, network_bytes, radio_bytes
 from d2dfl.discovery.needs import check_discovery, discovery_bytes, discovery_seconds, discovery_work
-from d2dfl.memory import check_memory, free_bytes
-
-
-def group(folder: Path, limit: str, used: str, **files: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in {
-        **files,
-        limit.partition(" ")[0]: limit.partition(" ")[2],
-        used.partition(" ")[0]: used.partition(" ")[2],
-    }.items():
-        (folder / name.replace("_stat", ".stat")).write_text(content + "\n")
-
-
-def test_control_groups_of_both_versions(tmp_path: Path) -> None:
-    proc, root = tmp_path / "cgroup", tmp_path / "fs"
-    proc.write_text("0::/a/b\n")
-    group(root / "a", "memory.max 5000", "memory.current 1000", memory_stat="anon 3\ninactive_file 400")
-    group(root / "a" / "b", "memory.max max", "memory.current 700")
-    assert list(needs._groups(proc, root)) == [4400]  # the inner group has no limit of its own
-    group(root, "memory.max 90", "memory.current 100")
-    assert min(needs._groups(proc, root)) == -10
-    proc.write_text("12:cpu,cpuacct:/x\n5:memory:/docker/77\n0::/\n")
-    old = tmp_path / "old"
-    group(
-        old / "memory", "memory.limit_in_bytes 3000", "memory.usage_in_bytes 500", memory_stat="total_inactive_file 100"
-    )
-    assert list(needs._groups(proc, old)) == [2600]  # a container sees its group as the root
-    for content in ("", "nonsense", "0::"):
-        proc.write_text(content)
-        assert list(needs._groups(proc, tmp_path / "nothing")) == []
-    assert list(needs._groups(tmp_path / "missing", root)) == []
-
-
-def test_free_memory_is_known_here_and_has_limits() -> None:
-    free = free_bytes()
-    assert free is None or free > 0
-    code = "import resource; from d2dfl.memory import free_bytes; resource.setrlimit(resource.RLIMIT_AS, (1 << 31,) * 2); print(free_bytes())"
-    if sys.platform == "linux":
-        left = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-        assert 0 < left < 1 << 31
-
-
-def test_a_refusal_is_one_sentence_with_numbers() -> None:
-    check_memory(0, "nothing needs", "")
-    check_memory(1 << 20, "a little needs", "")
-    with pytest.raises(UserError, match=r"much needs about 1,000,000 GiB of memory, and [0-9.,]+ are free: take less"):
-        check_memory(1e6 * 2**30, "much needs", "take less")
 
 
 def test_networks_that_do_not_fit_are_refused_before_they_are_made() -> None:
