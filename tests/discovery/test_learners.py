@@ -112,9 +112,9 @@ def test_marginal_equals_plain_python_step_by_step(config: Config, temperature: 
     terms, keys = Terms.of(config.reward), device_keys(7, "m", devices=9)
     board = board_of(network, terms)
     play, learner = game.start(board, terms, 1), marginal.introduce(board, terms, 500, spread=0.05)
-    assert learner.wish.any() == (labels == 1)
+    assert learner.claim.any() == (labels == 1)
     plain = PlainMarginal(network, config, keys)
-    plain.bonus, plain.wish = learner.bonus.copy(), learner.wish.copy()
+    plain.bonus, plain.claim = learner.bonus.copy(), learner.claim.copy()
     free = free_choice(board, config.discovery.no_link)
     begin = learner.messages[0]
     for turn in range(40):

@@ -16,9 +16,10 @@ from d2dfl.data.datasets import load
 from d2dfl.discovery.methods import IID, methods_named
 from d2dfl.experiment.checkpoints import Checkpoints
 from d2dfl.experiment.compare import Comparison, compare, plan_of
-from d2dfl.experiment.findings import cells, markdown, table_of, write_all
+from d2dfl.experiment.findings import cells, findings, markdown, table_of, write_all
+from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import prepare
-from d2dfl.experiment.setting import data_set, setting_of
+from d2dfl.experiment.setting import setting_of
 from d2dfl.experiment.store import Again, folder_to_resume, free_folder, new_run_folder, run_folder
 from d2dfl.progress import Step, silent
 from d2dfl.report.findings import Findings
@@ -104,6 +105,9 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "graphs",
     }
     assert markdown(result).count("\n| ") == 4
+    assert "12 rounds of 10 minibatches, 2 seeds" in Findings.load(tmp_path / "run").setting
+    full = replace(result, config=result.config.with_(**{"federation.scheme": "fedsgd"}))
+    assert "12 rounds of one full gradient, 2 seeds" in findings(full).setting
     stored = json.loads((tmp_path / "run" / "results.json").read_text())
     assert len(list((tmp_path / "run" / "cells").iterdir())) == len(stored["device_joules"]) == 8
     for cell, values, book in zip(stored["device_joules"], result.values, result.ledgers, strict=True):

@@ -10,9 +10,10 @@ import pytest
 from d2dfl import Config, Network, UserError, preset
 from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.network import channel, trust
-from d2dfl.network.clusters import dense, unreliable_pair
+from d2dfl.network.clusters import dense
 from d2dfl.network.files import load_network, save_network
 from d2dfl.network.network import label_skewed_counts, thresholds
+from networks import unreliable_pair
 
 
 def small(**changes: object) -> Config:
@@ -85,7 +86,7 @@ def test_every_pair_inside_a_cluster_is_reliable(devices: int, reliability: floa
         small(**{"network.devices": devices, "channel.reliability": reliability, "channel.shadowing_db": 3.0}),
         1,
     )
-    assert unreliable_pair(network.candidates, network.drop, network.cluster, reliability) is None
+    assert unreliable_pair(network, network.cluster, reliability) is None
     worst = np.maximum(dense(network.candidates, network.drop, 1.0), dense(network.candidates, network.drop, 1.0).T)
     for group in range(len(network.budget)):
         members = np.nonzero(network.cluster == group)[0]
@@ -96,7 +97,7 @@ def test_every_pair_inside_a_cluster_is_reliable(devices: int, reliability: floa
 def test_large_networks_grow_clusters_greedily_and_keep_the_promise() -> None:
     network = Network.generate(small(**{"network.devices": 2500, "channel.slots": 16}), 0)
     assert network.slots == 16
-    assert unreliable_pair(network.candidates, network.drop, network.cluster, 0.05) is None
+    assert unreliable_pair(network, network.cluster, 0.05) is None
     assert len(network.budget) < 2000  # it does put devices together
     assert network.candidates.min() >= 0
     assert (network.candidates != np.arange(2500)[:, None]).all()
@@ -104,7 +105,7 @@ def test_large_networks_grow_clusters_greedily_and_keep_the_promise() -> None:
 
 def test_unreliable_pair_is_found() -> None:
     network = Network.generate(small(), 0)
-    assert unreliable_pair(network.candidates, network.drop, np.zeros(8, dtype=np.int32), 0.03) is not None
+    assert unreliable_pair(network, np.zeros(8, dtype=np.int32), 0.03) is not None
 
 
 def test_devices_on_one_spot_do_not_hear_themselves() -> None:

@@ -22,6 +22,7 @@ from d2dfl.data.shares import whole_parts
 from d2dfl.errors import UserError
 from d2dfl.memory import check_memory
 from d2dfl.progress import silent
+from d2dfl.registry import entry_named
 from d2dfl.rng import stream
 
 SPLITS = get_args(Split)
@@ -49,9 +50,7 @@ def names() -> tuple[str, ...]:
 
 def describe(name: str) -> Entry:
     """What is known about a dataset before it is read."""
-    if name not in CATALOGUE:
-        raise UserError(f"there is no dataset {name!r}: the datasets are {', '.join(CATALOGUE)}")
-    return CATALOGUE[name]
+    return entry_named("dataset", name, CATALOGUE)
 
 
 def status(name: str) -> Status:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
-from d2dfl.discovery.equations.reward import OVER_ASK, Terms
+from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, board_of
 from d2dfl.network import Network
 from d2dfl.progress import Share, silent
@@ -32,7 +32,7 @@ class Task:
 
     @property
     def over_ask(self) -> bool:
-        return self.terms.rule == OVER_ASK
+        return self.config.reward.over_ask
 
     def board(self) -> Board:
         """The network laid out for compiled code."""

@@ -19,11 +19,11 @@ from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.energy.ledger import PURPOSES, Ledger
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.grid import Cells
-from d2dfl.experiment.inputs import Inputs
+from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
-from d2dfl.experiment.pipeline import Prepared, TrainedCell, factory_of, prepare, train
+from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
 from d2dfl.experiment.results import Results, Row
-from d2dfl.experiment.setting import data_set, paradigm_of, setting_of
+from d2dfl.experiment.setting import paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
 from d2dfl.experiment.training import Weights, models_of, weights_of
 from d2dfl.experiment.values import energy, training_values
@@ -48,7 +48,7 @@ class Comparison:
     dataset: Dataset
     cells: tuple[Cell, ...]
     values: tuple[Values, ...]  # of the cells
-    prepared: tuple[Prepared, ...]
+    prepared: tuple[PreparedCell, ...]
     ledgers: tuple[Ledger, ...]  # of the cells, with the radio of the configuration
     embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
     weights: tuple[Weights, ...] = ()  # of the cells: the final model's state, or those of all devices
@@ -152,7 +152,7 @@ def compare(
     saved = record.checkpoints.load([config.network.devices] * len(cells)) if record else [None] * len(cells)
     inputs = inputs or Inputs(data_set(config, seed=0))
     settings = {seed: setting_of(config, seed, inputs.dataset, inputs.links) for seed in seeds}
-    items: list[Prepared] = []
+    items: list[PreparedCell] = []
     for cell in cells:
         progress(f"discover: {cell.method}, seed {cell.seed}", len(items) / len(cells))
         items.append(prepare(config, settings[cell.seed], cell.method))

@@ -97,7 +97,7 @@ def train_many(
     runs: Sequence[tuple[Federated, int]],
     settings: FederationConfig,
     progress: Share = silent,
-    on_round: Callable[[int, State], None] = lambda _number, _state: None,
+    on_round: Callable[[int, State], None] = silent,
     states: Sequence[State] | None = None,
     notice: Notice = silent,
 ) -> list[Curves]:

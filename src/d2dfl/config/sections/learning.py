@@ -9,6 +9,7 @@ Split = Literal["own", "80/20", "validation"]  # which datapoints are learned fr
 Summary = Literal["dispca", "projectors", "scatter"]  # what a device tells of its inputs
 Cuts = Literal["global", "local", "quantiles"]  # where a target is cut into ranges
 Keeping = Literal["delete", "acknowledged", "copy"]  # what a sender does with what it sent
+FIRST_ORDER = "first-order"  # the radio by which joules are counted unless another is named (R28)
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class FederationConfig(Section):
 class EnergyConfig(Section):
     """What transmissions cost (R28). `d2dfl compare` charges them with one radio; constants are those of all."""
 
-    radio: str = option("first-order", "energy of a transmission: first-order, two-slope, shannon, fixed-power")
+    radio: str = option(FIRST_ORDER, "energy of a transmission: first-order, two-slope, shannon, fixed-power")
     server_factor: float = option(
         3.0, "distance to the server, in mean distances between devices", low=0, high=1000000000.0
     )

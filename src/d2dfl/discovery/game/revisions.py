@@ -22,7 +22,7 @@ class LearnerState(NamedTuple):
 
     known: NDArray[np.bool_]  # [receiver, slot] introduced at the start
     bonus: NDArray[np.float32]  # [receiver, slot] what the transmitter itself gained, by its last quote
-    wish: NDArray[np.float32]  # [receiver, slot] what the link is worth to the receiver beyond the objective
+    claim: NDArray[np.float32]  # [receiver, slot] what the link is worth to the receiver beyond the objective
     draws: NDArray[np.int64]  # [device] random numbers used
     messages: NDArray[np.float64]  # [1] sent so far
     counts: NDArray[np.float64]  # [1] counts inside them
@@ -127,7 +127,7 @@ def revise(
                 estimate[slot] = HOPELESS
                 continue
             noise[slot] = _gumbel(learner.draws, key, receiver, temperature)
-            noise[slot] += learner.wish[receiver, slot]  # like the noise, it is no part of the objective
+            noise[slot] += learner.claim[receiver, slot]  # like the noise, it is no part of the objective
             estimate[slot] += learner.bonus[receiver, slot] + noise[slot]
     while True:
         top: Any = NO_LINK

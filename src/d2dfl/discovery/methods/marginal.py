@@ -72,10 +72,10 @@ def introduce(
         reals, sums = partitions * (d + d * (d + 1) / 2.0), d * (d + 1.0) + 2.0 * d + 2.0
     else:
         expected_bonus(board, terms, known, bonus)
-    wish, lists, sketches = np.zeros_like(bonus), 0.0, 0.0
+    claim, lists, sketches = np.zeros_like(bonus), 0.0, 0.0
     if spread > 0.0 and not terms.clustered:
-        wish = (terms.own * spread * claim_values(board, known, edges, label_distance)).astype(np.float32)
-        if wish.any():
+        claim = (terms.own * spread * claim_values(board, known, edges, label_distance)).astype(np.float32)
+        if claim.any():
             # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before,
             # the sums from which everybody learns how far apart labels lie go up and down with the counts.
             lists = 2.0 * edges * devices
@@ -84,7 +84,7 @@ def introduce(
     return LearnerState(
         known=known,
         bonus=bonus,
-        wish=wish,
+        claim=claim,
         draws=np.zeros(devices, dtype=np.int64),
         messages=np.array([introductions + 2.0 * devices + lists]),
         counts=np.array([(introductions + 2.0 * devices) * partitions + lists * partitions * (partitions - 1) / 2.0]),
@@ -141,7 +141,7 @@ def _planned(task: Task) -> Task:
 def _granted(play: Play, learner: LearnerState) -> float:
     """What the links in force are worth beyond the objective."""
     receivers, edges = np.nonzero(play.slots >= 0)
-    return float(learner.wish[receivers, play.slots[receivers, edges]].sum())
+    return float(learner.claim[receivers, play.slots[receivers, edges]].sum())
 
 
 def _cycle(
