@@ -31,7 +31,7 @@ from d2dfl import Config, Network, discover, preset
 from d2dfl.data.datasets import load
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.experiment.measures import interval
-from d2dfl.experiment.pipeline import Prepared, factory_of, federated, prepare
+from d2dfl.experiment.pipeline import PreparedCell, factory_of, federated, prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.federation import train_many
 
@@ -145,7 +145,7 @@ def _name(settings: Settings) -> str:
     return json.dumps(changed, sort_keys=True)
 
 
-def prepared(config: Config, seed: int) -> list[Prepared]:
+def prepared(config: Config, seed: int) -> list[PreparedCell]:
     """All graphs of one network."""
     dataset = load(config.data.dataset, seed=seed, split=config.data.split)
     found = []
