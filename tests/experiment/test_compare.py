@@ -77,6 +77,12 @@ def test_settings_and_yardstick_hold_the_same_data() -> None:
     assert held + len(moved.exchanged.lost) == 200
 
 
+def test_a_model_that_is_not_there_is_refused_before_any_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("d2dfl.experiment.compare.prepare", None)
+    with pytest.raises(UserError, match="the models are"):
+        compare(small(**{"federation.model": "nothing"}), ["closest"], [0])
+
+
 def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
     result = compared(tmp_path / "run", small(**longer))
