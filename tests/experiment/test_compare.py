@@ -77,6 +77,12 @@ def test_settings_and_yardstick_hold_the_same_data() -> None:
     assert held + len(moved.exchanged.lost) == 200
 
 
+def test_a_model_that_is_not_there_is_refused_before_any_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("d2dfl.experiment.compare.prepare", None)
+    with pytest.raises(UserError, match="the models are"):
+        compare(small(**{"federation.model": "nothing"}), ["closest"], [0])
+
+
 def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
     result = compared(tmp_path / "run", small(**longer))
@@ -173,12 +179,22 @@ class CutError(BaseException):
     """The power went off."""
 
 
-# A CNN trains one run after the other, an MLP all at once.
-@pytest.mark.parametrize("model", ["auto", "cnn-lite"])
+@pytest.fixture(scope="module", params=["auto", "cnn-lite"])
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str, bytes]]:
+    """A run that nobody cut. A CNN trains one run after the other, an MLP all at once."""
+    folder, config = (
+        tmp_path_factory.mktemp("whole"),
+        small(**{"federation.model": request.param, "federation.interval": 2}),
+    )
+    compared(folder / "run", config, seeds=[0])
+    return config, contents(folder / "run")
+
+
 @pytest.mark.parametrize("when", [0.1, 0.5, 0.9])
-def test_a_cut_run_goes_on_to_the_same_files(tmp_path: Path, model: str, when: float) -> None:
-    config = small(**{"federation.model": model, "federation.interval": 2})
-    compared(tmp_path / "whole", config, seeds=[0])
+def test_a_cut_run_goes_on_to_the_same_files(
+    tmp_path: Path, whole: tuple[Config, dict[str, bytes]], when: float
+) -> None:
+    config, files = whole
 
     def cut(what: str, share: float) -> None:
         if what == "train" and share > when:
@@ -189,7 +205,7 @@ def test_a_cut_run_goes_on_to_the_same_files(tmp_path: Path, model: str, when: f
     assert (tmp_path / "cut" / "checkpoint.json").exists() == bool(list((tmp_path / "cut").glob("checkpoints/*")))
     assert not (tmp_path / "cut" / "results.json").exists()
     compared(tmp_path / "cut", config, seeds=[0], again="resume")
-    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "cut") == files
     assert not list((tmp_path / "cut").glob("checkpoint*"))
 
 
@@ -199,7 +215,8 @@ def test_a_run_can_be_cut_at_every_single_write(
     tmp_path: Path, model: str, before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process ends just before, or just after, the first, the second, … file takes its place or is removed."""
-    config = small(**{"federation.model": model, "federation.rounds": 2, "federation.interval": 1, "data.samples": 20})
+    length = {"federation.rounds": 2, "federation.interval": 1, "data.samples": 20, "network.devices": 3}
+    config = small(**{"federation.model": model, **length})
 
     def measured(out: Path) -> None:
         with run_folder(out, plan_of(config, ["closest"], [0]), "resume") as record:

@@ -8,7 +8,6 @@ from d2dfl.config import FederationConfig
 from d2dfl.experiment.cell import Contender, Point
 from d2dfl.experiment.measures import Array, geometric_mean, interval, known
 from d2dfl.experiment.results import Results
-from d2dfl.federation.schemes import scheme_named
 from d2dfl.report.findings import Bars, Chart, Line, spanned
 from d2dfl.terminal import UNKNOWN, number
 
@@ -44,6 +43,8 @@ def ratio_text(value: float | None, digits: int = 1) -> str:
 
 def rounds_text(settings: Iterable[FederationConfig]) -> str:
     """How long trainings are. A round of FedSGD is one step on the whole local gradient, not a number of minibatches."""
+    from d2dfl.federation.schemes import scheme_named  # PyTorch comes with it, and experiments are also listed
+
     every = list(settings)
     whole = [scheme_named(one.scheme).full_gradient for one in every]
     steps = [scheme_named(one.scheme).round_steps(one) for one in every]
