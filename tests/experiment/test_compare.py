@@ -83,6 +83,22 @@ def test_a_model_that_is_not_there_is_refused_before_any_discovery(monkeypatch: 
         compare(small(**{"federation.model": "nothing"}), ["closest"], [0])
 
 
+def test_cluster_budgets_are_held_for_every_method_alike() -> None:
+    """R9: the reward only pays for keeping to them; rules do not even hear of it."""
+    over = {}
+    for kept in ("hard", "soft"):
+        config = small(**{"exchange.budget": kept, "channel.budget_share": 0.1, "channel.reliability": 0.0})
+        setting = setting_of(config, 1, data_set(config, 0))
+        transfers = prepare(config, setting, "most-trusted").exchanged.transfers
+        cluster, budget = setting.network.cluster, setting.network.budget
+        taken = np.zeros(len(budget))
+        for one in transfers:
+            taken[cluster[one.receiver]] += len(one.sent) * (cluster[one.transmitter] != cluster[one.receiver])
+        over[kept] = (taken > budget).sum()
+    assert over["hard"] == 0 < over["soft"]
+    assert small().exchange.budget == preset("paper").exchange.budget == "hard"
+
+
 def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
     result = compared(tmp_path / "run", small(**longer))

@@ -24,7 +24,8 @@ class NetworkConfig(Section):
     samples_per_device: int = option(1200, "datapoints that a device holds at the start", low=0, high=1_000_000_000)
     threshold: str = option("iid", "datapoints a partition should keep: a share of the device's data, or iid (1/L)")
     trust: str = option(
-        "random:0.5", "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, full, none, or an .npy file"
+        "random:0.5",
+        "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, insecure:SHARE, full, none, or an .npy file (R27, R46)",
     )
     file: str = option("", "run, compare: .npz or .json with links of your own, and trust if it is known")
     sha256: str = option("", "its checksum, which a run was made with; empty: any")

@@ -90,7 +90,7 @@ class RadioConfig(Section):
 
 @dataclass(frozen=True)
 class ExchangeConfig(Section):
-    """How datapoints move (R20, R21)."""
+    """How datapoints move (R9, R20, R21)."""
 
     keep: Keeping = option(
         "delete", "R21: a sender deletes what it sent, deletes what was acknowledged, or keeps a copy"
@@ -98,6 +98,9 @@ class ExchangeConfig(Section):
     lossy: bool = option(True, "R20: each datapoint is lost with the link's loss probability")
     attempts: int = option(
         1, "transmissions of a datapoint before it is given up; 1: sent once, as in the text", low=1, high=1_000_000
+    )
+    budget: Literal["hard", "soft"] = option(
+        "hard", "R9: clusters take at most their budget from outside (hard), or what the graph says (soft)"
     )
 
 
