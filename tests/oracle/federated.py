@@ -144,6 +144,7 @@ def decentralised(case: Federated, drawn: list[list[list[int]]]) -> list[list[Ar
     """R33: in round t device i averages itself and the others drawn[t][i]; the models of all devices after each round."""
     models, history, memory = [case.start for _ in case.devices], [], optimisers(case)
     for draw in drawn:
+        models = list(models)
         for i in case.devices:
             for _ in range(case.interval):
                 models[i] = memory[i].step(models[i], gradient(case, models[i], i))
@@ -159,20 +160,23 @@ def semi_decentralised(
     """R33: subsets mix every `every` minibatches; every `all_every` the server averages one head of each and broadcasts.
 
     heads[t] are the devices, one of each subset, that the server hears in round t. A head speaks for its whole subset.
+    Where both fall together the subsets mix first.
     """
     models, history, memory = [case.start for _ in case.devices], [], optimisers(case)
-    for chosen in heads:
-        for minibatch in range(1, all_every + 1):
-            models = [memory[i].step(models[i], gradient(case, models[i], i)) for i in case.devices]
-            if minibatch % every == 0:
-                mixed = list(models)
-                for subset in subsets:
-                    for i in subset:
-                        mixed[i] = mean_of(models, share(case, subset))
-                models = mixed
-        sizes = [sum(1.0 if case.equal else float(len(case.data[i][1])) for i in subset) for subset in subsets]
-        weights = {head: size / sum(sizes) for head, size in zip(chosen, sizes, strict=True)}
-        models = [mean_of(models, weights) for _ in case.devices]
-        at_aggregation(case, memory)
-        history.append(models)
+    for minibatch in range(1, len(heads) * all_every + 1):
+        models = [memory[i].step(models[i], gradient(case, models[i], i)) for i in case.devices]
+        if minibatch % every == 0:
+            mixed = list(models)
+            for subset in subsets:
+                for i in subset:
+                    mixed[i] = mean_of(models, share(case, subset))
+            models = mixed
+        if minibatch % all_every == 0:
+            sizes = [sum(1.0 if case.equal else float(len(case.data[i][1])) for i in subset) for subset in subsets]
+            chosen = heads[minibatch // all_every - 1]
+            weights = {head: size / sum(sizes) for head, size in zip(chosen, sizes, strict=True)}
+            models = [mean_of(models, weights) for _ in case.devices]
+            history.append(models)
+        if minibatch % every == 0 or minibatch % all_every == 0:
+            at_aggregation(case, memory)
     return history

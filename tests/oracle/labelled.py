@@ -31,6 +31,9 @@ class Labelled:
     alpha2: float = 1.0
     alpha3: float = 1.0
     gamma: float = 0.5
+    dead_links_cost: bool = (
+        True  # to the letter a chosen link costs P_D; a finished graph has only links that move something
+    )
 
     @property
     def devices(self) -> range:
@@ -51,6 +54,7 @@ class Step:
     arrived: list[Vector]
     before_loss: list[Vector]
     after: list[Vector]
+    met: list[int]
     outside: list[Fraction]
     local: list[float]
     overall: list[float]
@@ -164,8 +168,9 @@ def step(case: Labelled, Y: list[int | None]) -> Step:
     local = []
     for i in devices:
         j = Y[i]
-        # A link over which nothing moves is no link (PAPER.md, "The objective"): it is not charged for its loss.
-        loss = 0.0 if j is None or sum(U[i]) == 0 else float(case.P[i][j])
+        # PAPER.md, below "Symbols": in the measure of a finished graph, a link over which nothing moves is no link.
+        dead = sum(U[i]) == 0 and not case.dead_links_cost
+        loss = 0.0 if j is None or dead else float(case.P[i][j])
         local.append(case.alpha1 * score(case, i, before_loss[i], after[i]) - case.alpha2 * loss)
 
     # d'_k counts what is allocated over links from outside the cluster (R9).
@@ -177,4 +182,5 @@ def step(case: Labelled, Y: list[int | None]) -> Step:
     average = sum(local) / len(local)
     r_global = [average + case.alpha3 * budget_term(case, k, outside[k]) for k in range(len(case.B))]
     overall = [local[i] + case.gamma * r_global[case.cluster[i]] for i in devices]
-    return Step(V, Q, U, arrived, before_loss, after, outside, local, overall)
+    met = [labels_met(case, i, before_loss[i], after[i]) for i in devices]
+    return Step(V, Q, U, arrived, before_loss, after, met, outside, local, overall)

@@ -2,6 +2,9 @@
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
+
+ROUNDING = 1e-12
 
 
 @dataclass
@@ -22,7 +25,9 @@ class Learner:
         """beta * R: smaller where it is below the mean of Omega."""
         last = self.omega[-self.buffer :]
         # R14: the mean of what is in the buffer, which is min(t, H) rewards. Into an empty one all goes as it is.
-        if not last or reward >= math.fsum(last) / len(last):
+        # In fractions, and up to rounding: a reward that equals the mean is not below it.
+        mean = sum(map(Fraction, last), Fraction(0)) / max(len(last), 1)
+        if not last or mean - Fraction(reward) <= Fraction(ROUNDING) * abs(mean):
             return reward
         if self.reduction_rule == "multiply":
             return (1.0 - self.reduction) * reward
@@ -45,12 +50,16 @@ class Learner:
             return None
         return self.psi_r[state, action] / self.psi_c[state, action]
 
-    def probabilities(self, state: int, temperature: float, unknown: float = 0.0) -> list[float]:
-        """eq. prob_edge at a temperature (R3). What was never tried is worth `unknown` (R13)."""
-        worth = [unknown if (w := self.worth(state, action)) is None else w for action in range(self.actions)]
-        highest = max(worth)
-        weights = [math.exp((w - highest) / temperature) for w in worth]
+    def probabilities(self, state: int, temperature: float, unknown: float, real: list[int]) -> list[float]:
+        """eq. prob_edge at a temperature (R3), over the actions that exist; never tried: worth `unknown` (R13)."""
+        worth = {action: unknown if (w := self.worth(state, action)) is None else w for action in real}
+        highest = max(worth.values())
+        weights = [math.exp((worth[action] - highest) / temperature) if action in worth else 0.0 for action in self.all]
         return [weight / sum(weights) for weight in weights]
 
     def untried(self, state: int) -> list[int]:
-        return [action for action in range(self.actions) if (state, action) not in self.psi_c]
+        return [action for action in self.all if (state, action) not in self.psi_c]
+
+    @property
+    def all(self) -> range:
+        return range(self.actions)

@@ -43,7 +43,7 @@ def projector(basis: Array) -> Array:
 
 
 def captured(parts: list[Array], basis: Array) -> float:
-    """Share of the variance of all data that lies in the subspace."""
-    mean = shared_mean(parts)
-    rows = np.concatenate(parts) - mean
-    return float(((rows @ basis.T) ** 2).sum() / (rows**2).sum())
+    """Share of the variance of all data that lies in the subspace; of no variance, all of it."""
+    rows = np.concatenate(parts) - shared_mean(parts)
+    whole = float((rows**2).sum())
+    return float(((rows @ basis.T) ** 2).sum()) / whole if whole > 1e-12 else 1.0

@@ -27,7 +27,7 @@ class Unlabelled:
     cluster: list[int]
     B: list[float]
     points: list[list[Array]]  # of cluster l at j: equally likely points in place of a sample from N(mu, Sigma) (R23)
-    ridge: float = 0.0  # R11: on the diagonal of every covariance, in the divergences only
+    ridge: float = 0.0  # R11: on the diagonal of every covariance
     agreement: str = "ratio"  # R11
     agreement_weight: float = 1.0
     budget_rule: str = "ratio"  # R9
@@ -35,6 +35,7 @@ class Unlabelled:
     alpha2: float = 1.0
     alpha3: float = 1.0
     gamma: float = 0.5
+    dead_links_cost: bool = True  # as in labelled.py
 
     @property
     def devices(self) -> range:
@@ -132,10 +133,22 @@ def updated(case: Unlabelled, Y: list[int | None], sent: list[list[float]], i: i
     return Clusters(n, mu, Sigma)
 
 
-def diversity_gain(before: Clusters, after: Clusters) -> float:
-    """Line 10, as the mean ratio of traces minus 1 (R10)."""
-    ratios = [float(np.trace(a) / np.trace(c)) for a, c in zip(after.Sigma, before.Sigma, strict=True)]
+def diversity_gain(case: Unlabelled, before: Clusters, after: Clusters) -> float:
+    """Line 10, as the mean ratio of traces minus 1 (R10); R11: of regularised covariances, as a single point has none."""
+    more = case.ridge * len(before.mu[0])
+    ratios = [
+        float((np.trace(a) + more) / (np.trace(c) + more)) for a, c in zip(after.Sigma, before.Sigma, strict=True)
+    ]
     return sum(ratios) / len(ratios) - 1.0
+
+
+def share_of_variance(case: Unlabelled, share: float) -> float:
+    """R11's epsilon as the setting `reward.ridge` gives it: a share of the mean variance of all data, over directions."""
+    whole = sum(sum(row) for row in case.n)
+    pairs = [(i, cluster) for i in case.devices for cluster in case.clusters]
+    middle = sum((case.n[i][c] * case.mu[i][c] for i, c in pairs), np.zeros_like(case.mu[0][0])) / whole
+    spread = sum(case.n[i][c] * (np.trace(case.Sigma[i][c]) + math.dist(case.mu[i][c], middle) ** 2) for i, c in pairs)
+    return share * float(spread) / whole / len(middle)
 
 
 def divergence(mu_p: Array, Sigma_p: Array, mu_q: Array, Sigma_q: Array) -> float:
@@ -187,12 +200,12 @@ def step(case: Unlabelled, Y: list[int | None]) -> Step:
     sent = [[sent_to(case, Y, i, cluster) for cluster in case.clusters] for i in case.devices]
     before = [Clusters(case.n[i], case.mu[i], case.Sigma[i]) for i in case.devices]
     after = [updated(case, Y, sent, i) for i in case.devices]
-    gain = [diversity_gain(before[i], after[i]) for i in case.devices]
+    gain = [diversity_gain(case, before[i], after[i]) for i in case.devices]
     local = []
     for i in case.devices:
         j = Y[i]
-        # A link over which nothing moves is no link (PAPER.md, "The objective").
-        loss = 0.0 if j is None or sum(sent[i]) == 0.0 else case.P[i][j]
+        dead = sum(sent[i]) == 0.0 and not case.dead_links_cost
+        loss = 0.0 if j is None or dead else case.P[i][j]
         local.append(case.alpha1 * gain[i] - case.alpha2 * loss)
     outside = [0.0 for _ in case.B]
     for i in case.devices:
