@@ -297,3 +297,17 @@ def test_expected_planning_uses_one_loss_for_all_links() -> None:
     network = Network.generate(config, 0)
     result = discover(network, config, seed=0, method="marginal")
     assert result.evaluation.objective > 0
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.3, 0.7])
+def test_equal_rewards_are_not_below_their_mean(weight: float) -> None:
+    """R4, R14: nothing may be sent, so all rewards are gamma times the budget term, and none of them is reduced."""
+    config = config_of("paper", **{"network.trust": "none", "qlearning.steps": 300, "qlearning.buffer": 7})
+    config = config.with_(**{"reward.reliability_weight": 0.0, "reward.budget_weight": weight})
+    network = Network.generate(config, 0)
+    terms, keys = Terms.of(config.reward), device_keys(0, "qlearning", 0, devices=9)
+    board, rules = board_of(network, terms), rules_of(config.qlearning)
+    tables, work = tables_of(board, config.qlearning, keys, True), round_of(board, terms)
+    reweigh(board, rules, tables, 1.0)
+    qlearning.train(board, terms, rules, tables, work, keys, 0, 300, 1.0)
+    assert tables.buffer == pytest.approx(np.broadcast_to(work.reward, tables.buffer.shape))

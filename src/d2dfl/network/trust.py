@@ -46,7 +46,7 @@ def insecure(candidates: Candidates, partitions: int, share: float, seed: int) -
     """A share of the devices is held to be insecure by *everybody*: they receive nothing (Section III, R46)."""
     devices = candidates.shape[0]
     order = stream(seed, "trust-insecure").permutation(devices)
-    closed = order < round(_share(share) * devices)
+    closed: Trust = order < round(_share(share) * devices)
     return random(candidates, partitions, DENSITY, seed) & ~closed[:, None, None]
 
 
