@@ -248,7 +248,9 @@ def _strata(entry: Entry, targets: NDArray[Any], snr_db: NDArray[np.int64] | Non
     return np.asarray(np.unique(keys, return_inverse=True)[1])
 
 
-def split_rows(strata: NDArray[np.int64], seed: int, name: str = "split") -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split_rows(
+    strata: NDArray[np.int64], seed: int, name: str = "split"
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Random rows of the training and test part, 80/20, the test part spread evenly over the strata."""
     sizes = np.bincount(strata)
     wanted = whole_parts(round(TEST_SHARE * len(strata)), sizes / len(strata))
