@@ -13,6 +13,8 @@ from d2dfl.errors import UserError
 
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
+LEAST = 3  # seeds that decide anything: two that happen to agree have an interval without width
+AHEAD, BEHIND, UNDECIDED, FEW = "ahead", "behind", "nobody can tell", "too few seeds"
 
 
 def known(values: Sequence[float] | Array) -> Array:
@@ -33,6 +35,14 @@ def interval(values: Sequence[float] | Array) -> tuple[float, float, float]:
         return mean, -np.inf, np.inf
     half = float(student.ppf((1 + CONFIDENCE) / 2, len(found) - 1) * found.std(ddof=1) / len(found) ** 0.5)
     return mean, mean - half, mean + half
+
+
+def standing(gains: Sequence[float] | Array) -> str:
+    """Whether somebody is better than another, by the interval of the differences on the same seeds."""
+    if len(known(gains)) < LEAST:
+        return FEW
+    _, low, high = interval(gains)
+    return AHEAD if low > 0 else BEHIND if high < 0 else UNDECIDED
 
 
 def final(cell: Mapping[str, Any]) -> float:
