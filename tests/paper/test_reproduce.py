@@ -292,7 +292,7 @@ def test_a_missing_cell_costs_a_seed_and_no_more(name: str) -> None:
     cells = experiment.cells("tiny", 3)
     found = {cell: _made_up(cell, draws) for cell in cells}
     whole = experiment.show(Results.of(experiment, "tiny", 3, found))
-    for missing in [cells[n] for n in draws.permutation(len(cells))[:40]]:
+    for missing in [cells[n] for n in draws.permutation(len(cells))[:15]]:
         rest = {cell: values for cell, values in found.items() if cell is not missing}
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -4,6 +4,7 @@ Values by seed have NaN where a cell is missing, so that whatever is computed fr
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,22 @@ def known(values: Sequence[float] | Array) -> Array:
 
 def interval(values: Sequence[float] | Array) -> tuple[float, float, float]:
     """Mean and 95 % confidence interval (Student's t) over seeds; one seed alone says nothing about its error."""
-    from scipy.stats import t as student
-
     found = known(values)
     if not len(found):
         return np.nan, -np.inf, np.inf
     mean = float(found.mean())
     if len(found) < 2:
         return mean, -np.inf, np.inf
-    half = float(student.ppf((1 + CONFIDENCE) / 2, len(found) - 1) * found.std(ddof=1) / len(found) ** 0.5)
+    half = _quantile(len(found) - 1) * float(found.std(ddof=1)) / len(found) ** 0.5
     return mean, mean - half, mean + half
+
+
+@cache
+def _quantile(freedom: int) -> float:
+    """Of Student's t, two-sided."""
+    from scipy.stats import t as student
+
+    return float(student.ppf((1 + CONFIDENCE) / 2, freedom))
 
 
 def standing(gains: Sequence[float] | Array) -> str:

@@ -5,7 +5,7 @@ contender, in this order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from d2dfl.config import Config
@@ -37,7 +37,8 @@ class Point(cell.Point):
     contenders: tuple[Contender, ...] = SWEEP
 
     def config(self, contender: Contender) -> Config:
-        base = preset(contender.preset, self.paradigm)
+        # All train alike, as the paper does: one could not tell the exchange from another loss.
+        base = replace(preset(contender.preset, self.paradigm), federation=preset("paper", self.paradigm).federation)
         return base.with_(**{**COMMON.get(self.paradigm, ONE_LINK), **self.settings, **contender.changes})
 
 
