@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from d2dfl.cli.reproduce import Lines
+from d2dfl.config import Config
 from d2dfl.discovery.equations.diversity import BUILT_IN
 from d2dfl.energy.ledger import PURPOSES, RADIOS
 from d2dfl.errors import UserError
