@@ -106,11 +106,13 @@ class FederationConfig(Section):
     batch: int = option(
         64, "datapoints in a minibatch; a device that holds fewer takes all it has", low=1, high=10_000_000
     )
-    optimiser: Literal["sgd", "adam"] = option("sgd", "local optimiser")
+    optimiser: Literal["sgd", "adam"] = option("sgd", "optimiser of every device; fedsgd: of the server (R41)")
     learning_rate: float = option(0.01, "learning rate (1e-3 suits adam)", low=0, high=1e30)
     momentum: float = option(0.9, "sgd: momentum", low=0, high=1)
     momentum_rule: Literal["keep", "reset", "mix"] = option(
-        "keep", "at an aggregation devices keep their momentum, forget it (as stateless clients), or it is averaged too"
+        "keep",
+        "at an aggregation devices keep their momentum, forget it (as stateless clients), or it is averaged too; "
+        "fedsgd: the server keeps its own",
     )
     weight_decay: float = option(0.0, "weight decay (added to the gradient)", low=0, high=1000000.0)
     mu: float = option(0.01, "fedprox: weight of the pull to the last global model", low=0, high=1000000.0)
