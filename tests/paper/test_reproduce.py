@@ -240,7 +240,7 @@ def test_a_learner_is_held_against_baselines_on_its_own_terms() -> None:
     assert [(row[0], row[1].split(" ")[-1], row[-1]) for row in rows] == [
         ("paper's settings", "most-trusted", "behind"),
         ("our settings", "most-trusted", "ahead"),
-        ("5 links", "most-trusted", "nobody can tell"),
+        ("our settings, 5 links", "most-trusted", "nobody can tell"),
     ]
 
 
