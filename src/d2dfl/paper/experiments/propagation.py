@@ -3,7 +3,8 @@
 import numpy as np
 
 from d2dfl.experiment.cell import Contender
-from d2dfl.paper import NONE, Experiment, Point, Results, Shown, Values, exchange_only, line, task
+from d2dfl.paper import NONE, Experiment, Point, Results, Shown, Values, exchange_only, line, task, text
+from d2dfl.paper.charts import dashes
 from d2dfl.report.findings import Chart, Table
 
 COMPONENTS = {"tiny": (2, 8), "small": (2, 4, 8, 16, 32), "paper": (2, 4, 8, 16, 32)}
@@ -39,14 +40,14 @@ def show(results: Results) -> Shown:
         for n, share in enumerate(shares)
     )
     rows = tuple(
-        (f"{1 - share:.0%} unlabelled", *(f"{v:.3f}" for v in np.nanmean(found[n], axis=1)))
-        for n, share in enumerate(shares)
+        (f"{1 - share:.0%} unlabelled", *(text(values) for values in found[n])) for n, share in enumerate(shares)
     )
     quantities = {
         "components": {"distributed PCA + propagation": (found[:, -1] - found[:, 0]).mean(axis=0)},
         "share": {"distributed PCA + propagation": (found[-1] - found[0]).mean(axis=0)},
     }
-    note = "A device that gives every datapoint its most frequent label gets 0.70 right."
+    note = "Mean ± deviation over seeds. A device that gives every datapoint its most frequent label gets 0.70 right."
+    note = "; ".join(filter(None, (note, dashes(rows, "not measured"))))
     table = Table("Label accuracy", ("", *(f"{n} components" for n in counts)), rows, note)
     chart = Chart("Label accuracy", "principal components", "share of right labels", lines)
     return Shown(quantities, (table,), (chart,))
