@@ -1,6 +1,7 @@
 """Discoveries as tables, JSON, pictures and files."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,13 @@ def print_comparison(results: list[Discovery], best: float | None) -> None:
         column.justify = "right"
     for item in results:
         table.add_row(item.method, *summary.measures(item, best))
-    _print(results, table)
+    _print(results, table, summary.column_sentences(results, best))
 
 
-def _print(results: list[Discovery], table: Table) -> None:
+def _print(results: list[Discovery], table: Table, explained: Sequence[str] = ()) -> None:
     console.print(summary.headline(results[0]))
     console.print(table)
-    for sentence in (summary.dash_sentence(results), *map(summary.bound_sentence, results)):
+    for sentence in (*explained, summary.dash_sentence(results), *map(summary.bound_sentence, results)):
         if sentence:
             console.print(sentence)
 
@@ -75,5 +76,5 @@ def save_all(item: Discovery, best: float | None, folder: Path) -> None:
     save_network(item.network, folder / "network.npz")
     for suffix in ("png", "html"):
         draw_one(item, folder / f"graph.{suffix}")
-    summary.graph_findings([item], best).save(folder)
+    summary.keep([item], best, folder)
     say(f"results: {folder}; a page of them: d2dfl report {folder}")

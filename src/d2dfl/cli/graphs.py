@@ -83,7 +83,7 @@ def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) ->
             save_network(results[0].network, out / "network.npz")
             for suffix in ("png", "html"):
                 draw_all(results, out / f"graphs.{suffix}")
-            summary.graph_findings(results, best).save(out)
+            summary.keep(results, best, out)
             say(f"results: {out}; a page of them: d2dfl report {out}")
 
 
