@@ -68,10 +68,17 @@ class Training:
             mixings = [
                 self.scheme.mix(Moment(self.settings, run.seed, step, run.weights(self.settings))) for run in self.runs
             ]
-            if any(mixings) or step % length == 0:
-                rows, found = self._server_step(mixings) if self.scheme.server_step else self._steps(mixings, waiting)
-                losses.append(found)
-                waiting = 0
+            if not any(mixings) and step % length:
+                continue
+            plan, waiting = self._plan(waiting), 0
+            rows, found = plan.rows, torch.empty(len(plan.indices), 0)
+            if len(rows) and self.scheme.server_step:
+                found = self._server_step(mixings, plan)
+            elif len(rows):
+                found = self.executor.train(self.params, self.memory, plan)
+            if not self.scheme.server_step:
+                self._mix(mixings)
+            losses.append(found)
         self._finish(number + 1, rows, torch.cat(losses).cpu().numpy())
 
     def _plan(self, steps: int) -> Plan:
@@ -82,11 +89,8 @@ class Training:
             run.state.done += steps * (run.here & (run.data.sizes > 0))
         return plan
 
-    def _steps(self, mixings: Sequence[Mixing | None], steps: int) -> tuple[NDArray[np.int64], Tensor]:
-        """Local steps, and then the averages of models."""
-        plan, losses = self._plan(steps), torch.empty(steps, 0)
-        if len(plan.rows):
-            losses = self.executor.train(self.params, self.memory, plan)
+    def _mix(self, mixings: Sequence[Mixing | None]) -> None:
+        """The averages of models."""
         for run, mixing in zip(self.runs, mixings, strict=True):
             if mixing is None:
                 continue
@@ -95,13 +99,9 @@ class Training:
                 for remembered in run.state.memory.values():
                     mixing.apply(remembered)
             run.state.curves.book(mixing)
-        return plan.rows, losses
 
-    def _server_step(self, mixings: Sequence[Mixing | None]) -> tuple[NDArray[np.int64], Tensor]:
+    def _server_step(self, mixings: Sequence[Mixing | None], plan: Plan) -> Tensor:
         """R41: devices send gradients, in the place of their models; the server steps along the mean and tells all."""
-        plan = self._plan(1)
-        if not len(plan.rows):
-            return plan.rows, torch.empty(1, 0)
         models = [run.state.params[:1].clone() for run in self.runs]  # all devices of a run hold the same
         losses = self.executor.gradients(self.params, plan)
         for run, mixing, model in zip(self.runs, mixings, models, strict=True):
@@ -111,7 +111,7 @@ class Training:
             descend(model, run.state.params[:1].clone(), run.state.memory, None, self.settings)
             run.state.params.copy_(model.expand_as(run.state.params))
             run.state.curves.book(mixing)
-        return plan.rows, losses
+        return losses
 
     def _finish(self, done: int, rows: NDArray[np.int64], losses: NDArray[np.float32]) -> None:
         """Book a round: refuse losses that are no numbers, note the mean, evaluate when it is time."""

@@ -5,13 +5,14 @@ own received power, link). To the letter, a state is the whole vector of levels;
 4^24 states, and none ever comes back.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel, leaf
 from d2dfl.config import ChannelConfig
+from d2dfl.discovery.game.board import Board
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.tables import allowed, rules_of
@@ -39,6 +40,30 @@ def expected(network: Network, config: ChannelConfig) -> Network:
     loss = channel.drop_probability(grid.clip(config.lowest, config.highest), config.rate, channel.noise_power(config))
     drop = np.where(network.candidates >= 0, float(loss.mean()), 1.0)
     return Network(**{**vars(network), "drop": drop, "rss": None})
+
+
+class Radio(NamedTuple):
+    """How received power changes and is read."""
+
+    mean: float
+    deviation: float
+    lowest: float
+    highest: float
+    factor: float  # loss probability is 1 - exp(-factor / power)
+    levels: int
+    whole_vector: bool  # R5: the letter, a state is the levels of all links
+    noise: NDArray[np.uint64]  # [device] keys of its draws
+
+
+class Policies(NamedTuple):
+    """What the devices have learned, by state and action."""
+
+    total: NDArray[np.float64]  # [device, row, action] rewards
+    count: NDArray[np.int32]  # [device, row, action]
+    recent: NDArray[np.float64]  # [device, 2] sum and number of the last rewards
+    index: NDArray[np.uint64]  # [device, place] hashes of vectors of levels
+    vector: NDArray[np.int64]  # [device, place] their rows
+    used: NDArray[np.int64]  # [device] rows in use
 
 
 @leaf
@@ -101,19 +126,14 @@ def _train(
     rules: Any,
     work: Any,
     radio: Any,
+    policies: Any,
     keys: Any,
-    noise: Any,
-    total: Any,
-    count: Any,
-    recent: Any,
-    index: Any,
-    used: Any,
-    vector: Any,
     first: Any,
     last: Any,
     temperature: Any,
 ) -> None:
-    mean, deviation, lowest, highest, factor, levels, whole_vector = radio
+    mean, deviation, lowest, highest, factor, levels, whole_vector, noise = radio
+    total, count, recent, index, vector, used = policies
     devices, slots = board.candidates.shape
     actions = total.shape[2]
     chosen = np.empty(devices, np.int64)
@@ -194,60 +214,40 @@ def find_dynamic(task: Task) -> LinkChoice:
     actions = slots + int(task.config.discovery.no_link)
     whole_vector = config.state == "vector"
     rows = _rows(settings, whole_vector, config.steps, devices * actions)
-    total, count = np.zeros((devices, rows, actions)), np.zeros((devices, rows, actions), dtype=np.int32)
     width = 2 * rows + 1 if whole_vector else 1
-    index, vector = np.zeros((devices, width), dtype=np.uint64), np.zeros((devices, width), dtype=np.int64)
-    used, recent = np.zeros(devices, dtype=np.int64), np.zeros((devices, 2))
+    policies = Policies(
+        total=np.zeros((devices, rows, actions)),
+        count=np.zeros((devices, rows, actions), dtype=np.int32),
+        recent=np.zeros((devices, 2)),
+        index=np.zeros((devices, width), dtype=np.uint64),
+        vector=np.zeros((devices, width), dtype=np.int64),
+        used=np.zeros(devices, dtype=np.int64),
+    )
     keys = device_keys(task.seed, "qlearning", task.stage, devices=devices)
-    noise = device_keys(task.seed, "dynamic-power", task.stage, devices=devices)
-    factor = (2.0**settings.rate - 1.0) * channel.noise_power(settings)
-    radio = (
-        settings.mean,
-        settings.deviation,
-        settings.lowest,
-        settings.highest,
-        factor,
-        settings.levels,
-        whole_vector,
+    radio = Radio(
+        mean=settings.mean,
+        deviation=settings.deviation,
+        lowest=settings.lowest,
+        highest=settings.highest,
+        factor=(2.0**settings.rate - 1.0) * channel.noise_power(settings),
+        levels=settings.levels,
+        whole_vector=whole_vector,
+        noise=device_keys(task.seed, "dynamic-power", task.stage, devices=devices),
     )
     for first, last, temperature in temperatures(config):
         for begin in range(first, last, CHUNK):
             end = min(begin + CHUNK, last)
-            _train(
-                board,
-                task.terms,
-                rules,
-                work,
-                radio,
-                keys,
-                noise,
-                total,
-                count,
-                recent,
-                index,
-                used,
-                vector,
-                begin,
-                end,
-                temperature,
-            )
+            _train(board, task.terms, rules, work, radio, policies, keys, begin, end, temperature)
             task.progress(end / config.steps)
-    chosen = _read_off(task, board, total, count, index, used, vector, keys, whole_vector)
+    chosen = _read_off(task, board, policies, keys, whole_vector)
     messages, bits = cost(task, config.steps)
     return LinkChoice(np.where(chosen < slots, chosen, -1).astype(np.int32)[:, None], messages, bits, config.steps)
 
 
 def _read_off(
-    task: Task,
-    board: Any,
-    total: Any,
-    count: Any,
-    index: Any,
-    used: Any,
-    vector: Any,
-    keys: Any,
-    whole_vector: bool,
+    task: Task, board: Board, policies: Policies, keys: NDArray[np.uint64], whole_vector: bool
 ) -> NDArray[np.int64]:
+    total, count, _, index, vector, used = policies
     slots, actions = board.candidates.shape[1], total.shape[2]
     level = channel.quantise(task.network.rss, task.config.channel)
     result = np.empty(len(level), dtype=np.int64)
