@@ -56,7 +56,7 @@ def test_it_is_the_same_road_step_by_step() -> None:
     threshold = np.repeat(counts.sum(axis=1, keepdims=True) / 3, 3, axis=1)
     network = Network.from_arrays(counts=counts, threshold=threshold, trust=trust, drop=LINKS)
     found = d2dfl.discover(network, config, seed=7, method="closest")
-    moved = exchange(found.graph, before, Y, threshold, seed=7)
+    moved = exchange(found.graph, before, Y, threshold, seed=7, within=network)
     result = shared(seed=7)
     assert result.graph.edges == found.graph.edges
     for mine, theirs in zip(result.rows, moved.holdings, strict=True):

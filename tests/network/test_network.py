@@ -117,7 +117,7 @@ def test_trust_rules() -> None:
     candidates = channel.hear(np.random.default_rng(0).random((30, 2)), 0)
     make = {
         rule: trust.make(rule, candidates, 10, 3)
-        for rule in ("random:0.5", "rows:0.5", "columns:0.5", "block", "full", "none", "random:0")
+        for rule in ("random:0.5", "rows:0.5", "columns:0.5", "block:1", "full", "none", "random:0")
     }
     assert abs(make["random:0.5"].mean() - 0.5) < 0.03
     assert make["full"].all()
@@ -129,12 +129,42 @@ def test_trust_rules() -> None:
     table = np.zeros((30, 30, 10), dtype=bool)
     table[candidates, np.arange(30)[:, None]] = make["columns:0.5"]
     assert (table.any(axis=1).sum(axis=1) == 5).all()  # each transmitter closes exactly half of its columns
-    widths = make["block"].sum(axis=2)
+    widths = make["block:1"].sum(axis=2)
     assert widths.max() <= 4
     assert (widths >= 1).mean() > 0.9
-    for bad in ("nope", "random:x", "random:2", "rows:-1", "missing.npy"):
+    for bad in ("nope", "random:x", "random:2", "rows:-1", "insecure:1.1", "missing.npy"):
         with pytest.raises(UserError):
             trust.make(bad, candidates, 10, 0)
+
+
+@pytest.mark.parametrize("rule", ["block", "rows:0.5", "columns:0.5", "insecure:0.5"])
+def test_what_structure_leaves_open_keeps_the_density_of_the_random_rule(rule: str) -> None:
+    """R27: or rules would differ by how much they trust as well as by where."""
+    candidates = channel.hear(np.random.default_rng(0).random((60, 2)), 0)
+    found = trust.make(rule, candidates, 10, 3)
+    table = np.zeros((60, 60, 10), dtype=bool)
+    table[candidates, np.arange(60)[:, None]] = found  # [transmitter, receiver, partition]
+    others = ~np.eye(60, dtype=bool)[:, :, None]
+    left_open = {
+        "block": np.zeros_like(table),
+        "rows:0.5": table.any(axis=2, keepdims=True),
+        "columns:0.5": table.any(axis=1, keepdims=True),
+        "insecure:0.5": table.any(axis=(0, 2))[None, :, None],
+    }[rule]
+    if rule == "block":  # where its blocks lie
+        left_open[candidates, np.arange(60)[:, None]] = trust.make("block:1", candidates, 10, 3)
+    assert not (table & ~left_open).any()
+    assert table[np.broadcast_to(left_open & others, table.shape)].mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_insecure_receivers_are_closed_by_everybody() -> None:
+    """Section III, R46: a row of zeros in every transmitter's matrix, at the same receivers."""
+    candidates = channel.hear(np.random.default_rng(0).random((30, 2)), 0)
+    closed = ~trust.make("insecure:0.4", candidates, 10, 3).any(axis=2)  # [receiver, slot]
+    assert closed.all(axis=1).sum() == 12
+    assert closed[~closed.all(axis=1)].mean() < 0.01
+    other = ~trust.make("insecure:0.4", candidates, 10, 4).any(axis=2)
+    assert (other.all(axis=1) != closed.all(axis=1)).any()
 
 
 def test_trust_from_file(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from d2dfl.discovery.game.board import Board, board_of
 from d2dfl.network import Network
 from d2dfl.progress import Share, silent
 
+NEGOTIATION = 3  # messages V, Q and U over each final link, whatever the method
+
 
 @dataclass(frozen=True)
 class Task:

@@ -63,6 +63,7 @@ def prepare(config: Config, setting: Setting, method: str) -> PreparedCell:
         keep=config.exchange.keep,
         lossy=config.exchange.lossy,
         attempts=config.exchange.attempts,
+        within=discovery.network if config.exchange.budget == "hard" else None,
     )
     empty = [device for device, held in enumerate(moved.holdings) if not len(held) and len(setting.holdings[device])]
     if empty:

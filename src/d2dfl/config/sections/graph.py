@@ -24,7 +24,8 @@ class NetworkConfig(Section):
     samples_per_device: int = option(1200, "datapoints that a device holds at the start", low=0, high=1_000_000_000)
     threshold: str = option("iid", "datapoints a partition should keep: a share of the device's data, or iid (1/L)")
     trust: str = option(
-        "random:0.5", "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, full, none, or an .npy file"
+        "random:0.5",
+        "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, insecure:SHARE, full, none, or an .npy file (R27, R46)",
     )
     file: str = option("", "run, compare: .npz or .json with links of your own, and trust if it is known")
     sha256: str = option("", "its checksum, which a run was made with; empty: any")
@@ -135,8 +136,8 @@ class QlearningConfig(Section):
     reduction_rule: Literal["subtract", "multiply"] = option(
         "subtract", "R4: R - delta*|R|, or the literal (1-delta)*R"
     )
-    temperature: float = option(0.2, "R3: softmax temperature at the start", low=1e-09, high=1000000.0)
-    temperature_end: float = option(0.02, "R3: softmax temperature at the end", low=1e-09, high=1000000.0)
+    temperature: float = option(0.05, "R3: softmax temperature at the start", low=1e-09, high=1000000.0)
+    temperature_end: float = option(0.005, "R3: softmax temperature at the end", low=1e-09, high=1000000.0)
     untried: Untried = option("once", "R13: what an action that was never tried is worth")
     final: Literal["argmax", "sample"] = option("argmax", "R3: how the graph is read off the policies")
     state: Literal["link", "vector"] = option(

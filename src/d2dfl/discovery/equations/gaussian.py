@@ -138,7 +138,7 @@ def cluster_requests(network: Network) -> Array:
         remote = centroids[network.candidates[receiver]]  # [slot, cluster, d]
         far = np.linalg.norm(remote[:, :, None] - centroids[receiver], axis=-1).sum(axis=-1)
         heard = (network.candidates[receiver] >= 0)[:, None]
-        allowed = network.trust[receiver] & heard & (network.counts[network.candidates[receiver]] > 0)
+        allowed = network.trust[receiver] & heard & (network.surplus[network.candidates[receiver]] > 0)
         # Where all centroids coincide there is nothing to prefer.
         far = np.where(allowed, np.where((far * allowed).sum(axis=1, keepdims=True) > 0, far, 1.0), 0.0)
         whole = far.sum(axis=1, keepdims=True)

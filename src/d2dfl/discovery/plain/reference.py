@@ -143,7 +143,8 @@ class PlainQlearning:
 
     def _learn(self, device: int, action: int, reward: float) -> None:
         config, recent = self.config.qlearning, self.recent[device]
-        if recent and reward < sum(recent) / len(recent):
+        mean = sum(recent) / max(len(recent), 1)
+        if recent and reward < mean - 1e-12 * abs(mean):
             below = (1 - config.reduction) * reward
             reward = below if config.reduction_rule == "multiply" else reward - config.reduction * abs(reward)
         recent.append(reward)
