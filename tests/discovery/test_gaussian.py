@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
-from d2dfl.discovery.discover import METHODS, discover
+from d2dfl.discovery.discover import discover
 from d2dfl.discovery.equations.agreement import divergence, sums_of
 from d2dfl.discovery.equations.gaussian import (
     KINDS,
@@ -23,6 +23,7 @@ from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.rounds import play_round, round_of
+from d2dfl.discovery.methods import METHODS
 from d2dfl.network import Network
 from networks import clustered
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands.options import Learning, Seed
-from d2dfl.config.config import MOST_SEEDS
+from d2dfl.config.seeds import MOST_SEEDS, checked_seeds
 from d2dfl.discovery.methods import method_named, methods_named
 from d2dfl.errors import UserError
 
@@ -48,11 +48,11 @@ def compare(
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (ours, the paper's and its baselines).")
     ] = "all",
-    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 5,
 ) -> None:
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
     config, names = options.config(), methods_named(methods)
     from d2dfl.cli.learn import compare_and_print
 
     out, resume, log = options.out, options.resume, options.log or []
-    compare_and_print(config, names, list(range(seeds)), out, RUNS / "compare", resume, log)
+    compare_and_print(config, names, checked_seeds(seeds), out, RUNS / "compare", resume, log)
