@@ -14,7 +14,7 @@ from pathlib import Path
 
 from d2dfl.paper.catalogue import experiment_names
 from d2dfl.paper.terms import LEARNERS, TERMS, Terms
-from d2dfl.report.findings import Findings, Verdict, span
+from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Findings, Verdict, span
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, README = ROOT / "docs" / "results.md", ROOT / "README.md"
@@ -47,7 +47,7 @@ Mean and 95 % interval over seeds. **+** reproduced, **~** direction only, **-**
 held against baselines with its own links and settings. By the first claim of each row, which is the one its author made:"""
 EARLIER = "before equal links"
 MARKED = f"Rows marked *{EARLIER}* were measured when only some methods had our settings, and were judged by an earlier rule."
-SIGNS = {"reproduced": "+", "direction only": "~", "not reproduced": "-", "too few seeds": "?", "no claim": ""}
+SIGNS = {REPRODUCED: "+", DIRECTION: "~", NOT: "-", FEW: "?", NO_CLAIM: ""}
 TITLES = tuple(learner.title for learner in LEARNERS)
 FORMERLY = {"ours, as many links": "ours, our settings", "ours, 5 links (default)": "ours, 5 links"}
 OVER_NEXT, SETTINGS, LINKS = "ours above the next best method", "what our settings do", "what five links do"

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from d2dfl.experiment.measures import AHEAD, BEHIND, FEW, UNDECIDED
 from d2dfl.paper import Shown
 from d2dfl.paper.verdicts import (
     DIRECTION,
@@ -16,6 +15,7 @@ from d2dfl.paper.verdicts import (
     judge,
     verdicts,
 )
+from d2dfl.report.findings import AHEAD, BEHIND, FEW, UNDECIDED
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
+from d2dfl.report.findings import AHEAD, BEHIND, FEW, UNDECIDED
 
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
 LEAST = 3  # seeds that decide anything: two that happen to agree have an interval without width
-AHEAD, BEHIND, UNDECIDED, FEW = "ahead", "behind", "nobody can tell", "too few seeds"
 
 
 def known(values: Sequence[float] | Array) -> Array:

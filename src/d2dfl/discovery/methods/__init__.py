@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from d2dfl.discovery.methods import costs
 from d2dfl.discovery.methods.costs import Costs
+from d2dfl.errors import install_with
 from d2dfl.registry import entry_named
 
 if TYPE_CHECKING:
@@ -27,8 +28,14 @@ class Method:
     by_default: bool = True  # among "all" where methods are trained side by side
     drawn: bool = False  # among those that are drawn side by side unless others are named
     package: str = ""  # that it needs and that is not installed with the others
+    extra: str = ""  # of d2dfl, which brings that package
     reference: bool = False  # knows everything: what others are measured by
     costs: Costs | None = None  # what it takes in memory and time, where that is known
+
+    @property
+    def installation(self) -> str:
+        """The command that brings its package."""
+        return install_with(self.extra) if self.extra else f"pip install {self.package}"
 
 
 def at(place: str) -> "Callable[[Task], LinkChoice]":
@@ -71,7 +78,7 @@ METHODS: dict[str, Method] = {
             "Closest",
             at("rules:closest"),
             False,
-            "the most reliable link",
+            "the nearest device",
             learns=False,
             drawn=True,
             costs=costs.CLOSEST,
@@ -113,6 +120,7 @@ METHODS: dict[str, Method] = {
             learns=False,
             by_default=False,
             package="torch_geometric",
+            extra="gcn",
             costs=costs.GCN,
         ),
         Method(

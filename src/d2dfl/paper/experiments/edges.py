@@ -4,6 +4,7 @@ Labels serve to measure only. Nobody trains.
 """
 
 from d2dfl.experiment.measures import known
+from d2dfl.notebook import counted
 from d2dfl.paper import (
     NONE,
     ON_OURS,
@@ -20,7 +21,6 @@ from d2dfl.paper import (
     task,
     terms_of,
 )  # fmt: skip
-from d2dfl.report.findings import counted
 
 LINKS = {"tiny": (1, 2), "small": (1, 2, 3), "paper": (1, 2, 3)}
 SEEDS = {"tiny": 2, "small": 5, "paper": 10}

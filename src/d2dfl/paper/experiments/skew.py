@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from d2dfl.notebook import counted
 from d2dfl.paper import (
     CONTENDERS,
     NONE,
@@ -19,7 +20,7 @@ from d2dfl.paper import (
     sweep_table,
     task,
 )  # fmt: skip
-from d2dfl.report.findings import Chart, counted
+from d2dfl.report.findings import Chart
 
 LABELS = {"tiny": (1, 5), "small": (1, 2, 3, 4, 5), "paper": (1, 2, 3, 4, 5)}
 DATA = {"SVHN": "svhn", "CIFAR-10": "cifar10"}
