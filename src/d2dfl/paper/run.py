@@ -179,7 +179,7 @@ def _measure(
         experiments, missing, {name: _rate(experiments[name], name, own, request) for name, own in cells.items()}
     )
     on_gpu = torch.cuda.is_available() and request.engine == "local"
-    training = [task for task in tasks if on_gpu and not task.payload["experiment"]]
+    training = [task for task in tasks if on_gpu and _trains(task)]
     first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
     rest = run_grid(
         [task for task in tasks if task not in training],
@@ -190,6 +190,11 @@ def _measure(
         on_progress=on_progress,  # no resume: what has a result that can be used is not among the tasks
     )
     return rest if first is None else replace(rest, failures=(*first.failures, *rest.failures))
+
+
+def _trains(task: Task) -> bool:
+    """In the way that all cells train which have no measure of their own."""
+    return not task.payload["experiment"] and all(cell.get("trains", True) for cell in task.payload["cells"])
 
 
 def _cells(
@@ -267,18 +272,18 @@ def _key(experiment: Experiment, name: str, cell: Cell) -> str:
 def _rate(experiment: Experiment, name: str, cells: Sequence[Cell], request: Request) -> float:
     """Seconds that an effort of 1 takes: by what the whole experiment took us at this scale, if we measured it."""
     known = claims_of(name).cost.get(request.scale)
-    effort = sum(_effort(experiment, cell) for cell in cells)
-    if known is None or not effort:
-        return USUAL_RATE
-    seeds = len({cell.seed for cell in cells})
-    return known * seeds / experiment.number_of_seeds(request.scale) / effort
+    usual = (
+        cells if request.seeds is None else experiment.cells(request.scale)
+    )  # with the seeds that it was measured with
+    effort = sum(_effort(experiment, cell) for cell in usual)
+    return USUAL_RATE if known is None or not effort else known / effort
 
 
 def _effort(experiment: Experiment, cell: Cell) -> float:
     """Datapoints that a cell handles: by it cells of one experiment differ."""
     settings, devices = cell.config.federation, cell.config.network.devices
     held = cell.config.data.samples or cell.config.network.samples_per_device
-    if not experiment.trains:
+    if not (experiment.trains and cell.trains):
         return float(held * devices)
     heavy = 20.0 if settings.model.startswith("alexnet") else 5.0 if settings.model in ("cnn", "encoder-conv") else 1.0
     a_round = held if settings.scheme == "fedsgd" else settings.interval * settings.batch
@@ -302,7 +307,7 @@ def _shown(
     found = Findings(
         name=experiment.name,
         title=claims.title,
-        setting=experiment.setting or _sentence(experiment, cells, seeds),
+        setting=experiment.setting or _sentence(experiment, cells),
         figure=claims.figure,
         claim=claims.claim,
         scale=request.scale,
@@ -326,20 +331,30 @@ def _shown(
     return found
 
 
-def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:
+def _sentence(experiment: Experiment, cells: Sequence[Cell]) -> str:
     """Data, devices and lengths over all cells, and the number of seeds."""
+    trained = [cell for cell in cells if experiment.trains and cell.trains]
     sets = ", ".join(dict.fromkeys(_data_name(cell.config) for cell in cells))
     parts = [
         f"{span(cell.config.network.devices for cell in cells)} devices",
         f"{span(cell.config.data.samples for cell in cells)} datapoints each",
     ]
-    if experiment.trains:
-        models = " and ".join(dict.fromkeys(cell.config.federation.model for cell in cells))
-        rounds = span(cell.config.federation.rounds for cell in cells)
-        full = all(cell.config.federation.scheme == "fedsgd" for cell in cells)
-        steps = "one full gradient" if full else f"{span(_steps(cell.config) for cell in cells)} minibatches"
+    if trained:
+        models = " and ".join(dict.fromkeys(cell.config.federation.model for cell in trained))
+        rounds = span(cell.config.federation.rounds for cell in trained)
+        full = all(cell.config.federation.scheme == "fedsgd" for cell in trained)
+        steps = "one full gradient" if full else f"{span(_steps(cell.config) for cell in trained)} minibatches"
         parts += [models, f"{rounds} rounds of {steps}"]
-    return f"{sets}; {', '.join(parts)}; {counted(seeds, 'seed')}"
+    return f"{sets}; {', '.join(parts)}; {_seeds(cells, trained)}"
+
+
+def _seeds(cells: Sequence[Cell], trained: Sequence[Cell]) -> str:
+    """How many, where cells that end before training may have others."""
+    most, learned = (len({cell.seed for cell in some}) for some in (cells, trained))
+    others = len({cell.seed for cell in cells if not cell.trains})
+    if not learned or not others or most == learned == others:
+        return counted(most, "seed")
+    return f"{counted(learned, 'seed')}, {others} where nobody trains"
 
 
 def _data_name(config: Config) -> str:
