@@ -34,7 +34,8 @@ from d2dfl.discovery.equations.worth import agreement_between, clustered_worth
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game.state import change_link, set_link, start, taken, total
 from d2dfl.discovery.task import Task
-from d2dfl.experiment.setting import data_set, setting_of
+from d2dfl.experiment.inputs import data_set
+from d2dfl.experiment.setting import setting_of
 from d2dfl.partition.kmeans import moments, own_clusters
 from d2dfl.partition.pca import common_subspace
 from d2dfl.rng import stream

@@ -7,7 +7,7 @@ correlation).
 
 python benchmarks/bought.py --seeds 3 --json bought.json        (a GPU trains all graphs at once: minutes)
 python benchmarks/bought.py --dataset digits --samples 40 --graphs few       (any machine)
-python benchmarks/bought.py --labels 1 --graphs wishes --model mlp --samples 600 --seeds 12       (minutes on 2 cores)
+python benchmarks/bought.py --labels 1 --graphs claims --model mlp --samples 600 --seeds 12       (minutes on 2 cores)
 """
 
 import argparse
@@ -25,7 +25,7 @@ from scipy.stats import spearmanr
 from d2dfl.config import Config
 from d2dfl.data.datasets import load
 from d2dfl.discovery.equations.diversity import BUILT_IN, distances_to
-from d2dfl.experiment.pipeline import Prepared, factory_of, federated, prepare
+from d2dfl.experiment.pipeline import PreparedCell, factory_of, federated, prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.federation import train_many
 from d2dfl.transfer import held_counts
@@ -56,12 +56,12 @@ class Cell:
 def variants(which: str) -> dict[str, tuple[str, int, dict[str, Any]]]:
     """name -> (method, edges, settings).
 
-    default: our learner as it is; wishes: what those of devices with one label buy; few: a smoke test; core: what the
+    default: our learner as it is; claims: what those of devices with one label buy; few: a smoke test; core: what the
     choice of defaults is between; all: every reading.
     """
     found: dict[str, tuple[str, int, dict[str, Any]]] = {"none": ("none", 1, {}), "iid": ("iid", 1, {})}
-    if which == "wishes":
-        ways: dict[str, dict[str, Any]] = {"no wishes": {"marginal.spread": 0.0}, "in turn": {BLIND: True}, "alike": {}}
+    if which == "claims":
+        ways: dict[str, dict[str, Any]] = {"no claims": {"marginal.spread": 0.0}, "in turn": {BLIND: True}, "alike": {}}
         return found | {f"{way}, {edges}": ("marginal", edges, how) for edges in EDGES for way, how in ways.items()}
     if which == "default":
         found["closest, 1"] = ("closest", 1, {})
@@ -96,7 +96,7 @@ def weighted(weights: tuple[float, float]) -> dict[str, Any]:
     return {"reward.reliability_weight": weights[0], "reward.budget_weight": weights[1]}
 
 
-def measures(item: Prepared) -> dict[str, float]:
+def measures(item: PreparedCell) -> dict[str, float]:
     """What is known about who holds what before training starts."""
     network = item.setting.network
     counts = held_counts(item.holdings, item.setting.truth, network.partitions)
@@ -181,7 +181,7 @@ def predictors(cells: list[Cell]) -> str:
 
 
 def beside(cells: list[Cell]) -> str:
-    """What wishes change against wishes in turn, on the same networks."""
+    """What claims change against claims in turn, on the same networks."""
     lines = ["| graph | accuracy minus in turn | standard error |", "|---|---:|---:|"]
     scores = {(cell.variant, cell.seed): cell.accuracy for cell in cells}
     seeds = sorted({cell.seed for cell in cells})
@@ -205,7 +205,7 @@ def main() -> None:
     parser.add_argument("--only", help="only the graphs with this in their names")
     parser.add_argument("--labels", default="3,1", help="labels a device, separated by commas")
     parser.add_argument(
-        "--graphs", choices=("default", "wishes", "few", "core", "all"), default="core", help="few also trains shorter"
+        "--graphs", choices=("default", "claims", "few", "core", "all"), default="core", help="few also trains shorter"
     )
     parser.add_argument("--model", default="auto", help="what every device trains")
     parser.add_argument("--json", type=Path, help="write all cells here")
@@ -228,7 +228,7 @@ def main() -> None:
         mine = [cell for cell in cells if cell.labels == labels]
         orders = predictors(mine) if len(chosen) > 2 else ""
         print(f"\n### {labels} label(s) a device\n\n{table(mine)}\n\n{orders}", flush=True)
-        if given.graphs == "wishes":
+        if given.graphs == "claims":
             print(beside(mine))
         if given.json:
             given.json.write_text(json.dumps([asdict(cell) for cell in cells]))

@@ -26,8 +26,9 @@ from d2dfl.data import Dataset
 from d2dfl.data.allocate import largest
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.discovery.evaluation import evaluate, share_of
-from d2dfl.experiment.pipeline import Prepared, prepare
-from d2dfl.experiment.setting import Setting, data_set, setting_of
+from d2dfl.experiment.inputs import data_set
+from d2dfl.experiment.pipeline import PreparedCell, prepare
+from d2dfl.experiment.setting import Setting, setting_of
 from d2dfl.transfer import held_counts
 
 METRICS = {"W1": "wasserstein", "TV": "total-variation"}
@@ -70,7 +71,7 @@ def variants(dataset: str, samples: int, changes: Sequence[str]) -> list[Variant
     ]
 
 
-def gain_of(item: Prepared, clean: Setting, config: Config) -> float:
+def gain_of(item: PreparedCell, clean: Setting, config: Config) -> float:
     """What the exchange as it happened is worth in the partitions of a setting without noise."""
     assert item.discovery is not None
     assert item.exchanged is not None

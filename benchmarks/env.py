@@ -58,7 +58,7 @@ def plain(config: Config) -> Callable[[], int]:
     def step() -> int:
         links[:, 0] = draw()[0]
         links[links == network.slots] = -1
-        over_ask = config.reward.threshold_rule == "over-ask"
+        over_ask = config.reward.over_ask
         evaluate(network, graph_of(network, links, over_ask), config.reward)
         for device in range(network.devices):
             fewer = links.copy()

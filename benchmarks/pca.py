@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from d2dfl.data.allocate import allocate, largest
 from d2dfl.data.datasets import load
-from d2dfl.partition.pca import SERVER, SUMMARIES, captured, common_subspace, mean_squared_sine, subspace_error
+from d2dfl.partition.pca import SERVER, SUMMARIES, common_subspace
+from subspaces import captured, mean_squared_sine, subspace_error
 
 RULES = {"i.i.d.": "iid", "3 labels a device": "labels:3"}
 BYTES = 4

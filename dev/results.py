@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from d2dfl.paper.catalogue import experiment_names
-from d2dfl.report.findings import Findings, Verdict, span
+from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Findings, Verdict, span
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "results.md"
@@ -34,7 +34,7 @@ TABLE = (
     "|---|---|---|---:|---:|---:|",
 )
 SYSTEMS = ("paper's learner", "ours, as many links", "ours, 5 links (default)")
-SIGNS = {"reproduced": "+", "direction only": "~", "not reproduced": "-", "too few seeds": "?", "no claim": ""}
+SIGNS = {REPRODUCED: "+", DIRECTION: "~", NOT: "-", FEW: "?", NO_CLAIM: ""}
 
 HEADLINE = {  # title: experiment, its table
     "CIFAR-10": ("curve-supervised", "CIFAR-10"),

@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from browser import Tab, browser
 from d2dfl import Config, Network, preset
+
+settings.register_profile("d2dfl", deadline=None)  # no timed assertions
+settings.load_profile("d2dfl")
 
 RULES = {
     "best": {},

@@ -1,6 +1,7 @@
 """Networks that several tests share."""
 
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 
@@ -23,3 +24,15 @@ def clustered(
         covariances=root @ np.swapaxes(root, 2, 3) + 0.05 * np.eye(components),
         request=0.2 * counts.sum(axis=1),
     )
+
+
+def unreliable_pair(network: Network, cluster: np.ndarray, reliability: float) -> tuple[int, int] | None:
+    """A pair inside one cluster that does not meet alpha_D, or None if every pair does."""
+    heard = [
+        dict(zip(*pair, strict=True)) for pair in zip(network.candidates.tolist(), network.drop.tolist(), strict=True)
+    ]
+    members: dict[int, list[int]] = {}
+    for device, number in enumerate(cluster.tolist()):
+        members.setdefault(number, []).append(device)
+    pairs = (pair for group in members.values() for pair in permutations(group, 2))
+    return next(((one, two) for one, two in pairs if heard[one].get(two, 2.0) > reliability), None)

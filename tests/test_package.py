@@ -3,10 +3,15 @@
 import inspect
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import d2dfl
+from d2dfl.discovery.methods import METHODS
+
+ROOT = Path(__file__).parent.parent
 
 
 def test_every_name_is_there() -> None:
@@ -53,3 +58,17 @@ def test_training_alone_loads_no_compiler() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+def test_a_method_that_needs_a_package_names_an_extra_that_brings_it() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for method in METHODS.values():
+        assert bool(method.package) == bool(method.extra)
+        if method.extra:
+            wanted = method.package.replace("_", "-")
+            assert any(item.startswith(wanted) for item in extras[method.extra])
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    lines = (ROOT / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert f"version: {d2dfl.__version__}" in lines

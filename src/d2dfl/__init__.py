@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from d2dfl.discovery.methods import METHODS
     from d2dfl.errors import MissingExtraError, UserError
     from d2dfl.experiment.compare import Comparison, compare
-    from d2dfl.experiment.own import Shared, share
+    from d2dfl.experiment.own import ShareResult, share
     from d2dfl.experiment.training import Trained, train
     from d2dfl.network import Network
     from d2dfl.network.graph import Graph
@@ -39,7 +39,7 @@ __all__ = [
     "Graph",
     "MissingExtraError",
     "Network",
-    "Shared",
+    "ShareResult",
     "Trained",
     "UserError",
     "compare",
@@ -62,7 +62,7 @@ _HOMES = {
     "Graph": "network.graph",
     "MissingExtraError": "errors",
     "Network": "network",
-    "Shared": "experiment.own",
+    "ShareResult": "experiment.own",
     "Trained": "experiment.training",
     "UserError": "errors",
     "compare": "experiment.compare",

@@ -12,7 +12,12 @@ class MissingExtraError(UserError):
     """A feature needs a package that is not installed."""
 
     def __init__(self, feature: str, package: str, extra: str) -> None:
-        super().__init__(f"{feature} needs the package {package}: install it with pip install 'd2dfl[{extra}]'")
+        super().__init__(f"{feature} needs the package {package}: install it with {install_with(extra)}")
+
+
+def install_with(extra: str) -> str:
+    """The command that brings what an extra needs."""
+    return f"pip install 'd2dfl[{extra}]'"
 
 
 def described(error: BaseException) -> str:

@@ -11,8 +11,12 @@ def line(name: str, *facts: str) -> str:
 
 def counted(number: float, noun: str) -> str:
     """1 device, 25 devices."""
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{number:,.0f} {noun if number == 1 else plural}"
+    return f"{number:,.0f} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Of a noun that takes an s or an es."""
+    return noun + ("es" if noun.endswith(("s", "ch")) else "s")
 
 
 def facts_html(title: str, facts: Mapping[str, str]) -> str:

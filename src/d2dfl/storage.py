@@ -4,6 +4,7 @@ What stands at a path stays until the new content is safe on the disk. Symbolic 
 device, a pipe or a folder is never replaced by a file.
 """
 
+import hashlib
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from d2dfl.errors import UserError
 
 LARGEST = 1 << 34  # bytes of a file that is read at all
 LARGEST_TEXT = 1 << 28  # of a file of text, which takes several times as much once it is understood
-CHUNK = 1 << 20
+CHUNK = 1 << 20  # bytes that are read at a time
 LOCK = ".d2dfl-lock"
 PART = re.compile(r"\.d2dfl-[0-9a-f]{16}\.part")  # what a file is called until it is whole
 KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
@@ -92,6 +93,11 @@ def read_json(path: Path, wanted: str = "a JSON file", limit: int = LARGEST_TEXT
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).partition(": line")[0]
         raise UserError(f"{path} is not readable as JSON: {reason:.120}") from None
+
+
+def json_checksum(content: Any) -> str:
+    """SHA-256 of plain values, whatever the order of their keys."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

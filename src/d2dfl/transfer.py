@@ -3,7 +3,8 @@
 R19: discovery works with real numbers, here whole datapoints move: floor plus largest remainder, never past the
 surplus. R20: each transmission is lost or not, independently, with the link's loss probability. R21: by default the sender
 deletes what it sent, as in the paper, and what was lost is gone; the number is reported. R22: which points of a
-partition are sent is drawn uniformly.
+partition are sent is drawn uniformly. R9: learners are paid for keeping to a cluster's budget, which they do but for
+a little; here it is held.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config.sections.learning import Keeping
+from d2dfl.data.shares import whole_parts
 from d2dfl.errors import UserError
+from d2dfl.network import Network
 from d2dfl.network.graph import SHOWN, Graph
 from d2dfl.notebook import counted, line, table_html
 from d2dfl.rng import stream
@@ -91,6 +94,24 @@ def whole_datapoints(graph: Graph, spare: NDArray[np.int64]) -> NDArray[np.int64
     return whole
 
 
+def within_budgets(graph: Graph, amounts: NDArray[np.int64], network: Network) -> NDArray[np.int64]:
+    """The same amounts, but no cluster takes more from outside than its budget (paper eq. budget, R9).
+
+    What is too much is left out of all its links and partitions alike: floor plus largest remainder.
+    """
+    held = amounts.copy()
+    receivers, edges = graph.links
+    taker = network.cluster[receivers]
+    crossing = taker != network.cluster[graph.transmitter[receivers, edges]]
+    for cluster in np.unique(taker[crossing]):
+        mine = crossing & (taker == cluster)
+        wanted = amounts[receivers[mine], edges[mine]]
+        room, whole = int(np.floor(network.budget[cluster] + 1e-9)), int(wanted.sum())
+        if whole > room:
+            held[receivers[mine], edges[mine]] = whole_parts(room, wanted.ravel() / whole).reshape(wanted.shape)
+    return held
+
+
 def exchange(
     graph: Graph,
     holdings: Sequence[Indices],
@@ -101,13 +122,15 @@ def exchange(
     keep: Keeping = "delete",
     lossy: bool = True,
     attempts: int = 1,
+    within: Network | None = None,
 ) -> ExchangeResult:
     """Move datapoints over the links of a graph.
 
     holdings[device] are datapoint numbers, partition_of[datapoint] their partitions (labels, pseudo-labels or data
     clusters). `keep` says what a sender does with what it sent (R21): delete it all, delete what was acknowledged, or
     keep a copy of everything. A datapoint that is lost is sent again until `attempts` are used up. A device never falls
-    below its threshold unless it was below before.
+    below its threshold unless it was below before. With `within`, no cluster of that network takes more from outside
+    than its budget.
     """
     if keep not in KEEPING:
         raise UserError(f"exchange.keep cannot be {keep!r}: give one of {', '.join(KEEPING)}")
@@ -122,6 +145,8 @@ def exchange(
     # What is above the threshold, in whole datapoints.
     spare = np.maximum(np.floor(counts - threshold + 1e-9), 0).astype(np.int64)
     amounts = whole_datapoints(graph, spare)
+    if within is not None:
+        amounts = within_budgets(graph, amounts, within)
     transfers = []
     for receiver, edge in zip(*(axis.tolist() for axis in graph.links), strict=True):
         transmitter = int(graph.transmitter[receiver, edge])

@@ -135,7 +135,7 @@ def test_the_default_page_does_not_take_the_place_of_a_page_of_ones_own(
 
 PLUGINS = {
     "import sys; sys.exit(0)": "own.py, line 1, fails with SystemExit: 0",
-    "from d2dfl.discovery.discover import METHODS; METHODS['odd'] = 1": "registers 'odd' as a method: give a Method",
+    "from d2dfl.discovery.methods import METHODS; METHODS['odd'] = 1": "registers 'odd' as a method: give a Method",
     "raise KeyboardInterrupt": "",
     "def broken(": "fails with SyntaxError",
     "1 / 0": "fails with ZeroDivisionError",
@@ -164,7 +164,7 @@ def test_what_a_method_of_a_plugin_does_wrong_is_said_to_be_its_own(
     act: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "own.py").write_text(
-        "from d2dfl.discovery.discover import METHODS, Method\n"
+        "from d2dfl.discovery.methods import METHODS, Method\n"
         f"def find(task):\n    {act}\n"
         "METHODS['own'] = Method('own', 'Own', find, True, 'mine')\n"
     )

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from d2dfl import Config, UserError, preset
+from d2dfl.config import RewardConfig
 from d2dfl.config.config import _toml
 from d2dfl.config.section import allowed
+from d2dfl.config.sections.graph import ThresholdRule
 
 
 @pytest.mark.parametrize("name", ["best", "paper"])
@@ -123,3 +125,8 @@ def test_odd_texts_in_toml(text: str) -> None:
 def test_a_configuration_with_any_name_survives_toml(text: str) -> None:
     config = Config().with_(**{"data.dataset": text, "network.trust": text})
     assert Config().with_toml(config.to_toml()) == config
+
+
+@pytest.mark.parametrize("rule", typing.get_args(ThresholdRule))
+def test_only_over_asking_asks_for_more(rule: str) -> None:
+    assert RewardConfig(threshold_rule=rule).over_ask == (rule == "over-ask")

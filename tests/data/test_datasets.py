@@ -64,6 +64,21 @@ def test_small_originals(own: Path, name: str, split: str) -> None:
         assert len(data.test_targets) == round(0.2 * total)
 
 
+def test_validation_never_sees_the_test_part() -> None:
+    whole, part = (datasets.load("digits", seed=3, split=split) for split in ("own", "validation"))
+    assert len(part.test_targets) == round(0.2 * len(whole.train_targets))
+    assert len(part.test_targets) + len(part.train_targets) == len(whole.train_targets)
+    # Inputs are standardised by the training part, which is smaller here: compare ranks of pixels, not values.
+    unseen, seen = (
+        {tuple(np.argsort(row.ravel(), kind="stable")) for row in inputs}
+        for inputs in (
+            whole.test_inputs * whole.train_inputs.std() + whole.train_inputs.mean(),
+            np.concatenate([part.train_inputs, part.test_inputs]),
+        )
+    )
+    assert len(unseen & seen) < 5  # a few digits are alike to the pixel's rank
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_small_originals_are_not_the_published_ones(own: Path, name: str) -> None:
     WRITERS[name](own)
@@ -199,7 +214,7 @@ def test_unknown_names_and_splits() -> None:
         UserError, match="there is no dataset 'mnist': the datasets are digits, diabetes, radio, fmnist"
     ):
         datasets.load("mnist")
-    with pytest.raises(UserError, match=r"data.split cannot be '90/10': give one of own, 80/20"):
+    with pytest.raises(UserError, match=r"data.split cannot be '90/10': give one of own, 80/20, validation"):
         datasets.load("digits", split="90/10")
     with pytest.raises(UserError, match="digits has no files"):
         datasets.path("digits")

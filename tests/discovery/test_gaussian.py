@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
-from d2dfl.discovery.discover import METHODS, discover
+from d2dfl.discovery.discover import discover
 from d2dfl.discovery.equations.agreement import divergence, sums_of
 from d2dfl.discovery.equations.gaussian import (
     KINDS,
@@ -23,6 +23,7 @@ from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.rounds import play_round, round_of
+from d2dfl.discovery.methods import METHODS
 from d2dfl.network import Network
 from networks import clustered
 
@@ -186,3 +187,15 @@ def test_a_partition_of_a_device_may_be_chosen(method: str, edges: int) -> None:
     if method != "closest":  # a rule chooses devices
         assert ((found.graph.allocated[receiver, edge] > 0).sum(axis=1) == 1).all()
     assert (found.graph.given() <= network.surplus + 1e-6).all()
+
+
+def test_nothing_is_asked_of_a_cluster_that_has_nothing_to_spare() -> None:
+    """R24: after a stage that took a cluster's whole surplus, the request is split over the other ones."""
+    network = clustered(trust="full")
+    threshold = network.threshold.copy()
+    threshold[0, 1] = network.counts[0, 1]
+    wish = cluster_requests(replace(network, threshold=threshold))
+    assert network.request is not None
+    asked = wish[network.candidates == 0]
+    assert (asked[:, 1] == 0).all()
+    assert asked.sum(axis=1) == pytest.approx(network.request[1:])

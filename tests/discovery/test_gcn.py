@@ -17,6 +17,7 @@ from d2dfl.discovery.game.rounds import round_of
 from d2dfl.discovery.methods import gcn, graphnet
 from d2dfl.discovery.task import Task
 from d2dfl.errors import MissingExtraError
+from d2dfl.rng import stream
 
 FAST = {"gcn.epochs": 2, "gcn.systems": 2}
 
@@ -204,8 +205,8 @@ def test_it_learns_to_tell_good_links() -> None:
     for seed in range(100, 115):
         network = Network.generate(config, seed)
         worth = worth_of(task, network)
-        slots = graphnet.best_slots(net, graphnet.scene_of(network, gauge), network.candidates)
-        ahead.append(worth[np.arange(10), slots].mean() - worth.mean())
+        slots = graphnet.best_slots(net, graphnet.scene_of(network, gauge), network.candidates, stream(seed, "ties"))
+        ahead.append(worth[np.arange(10), slots[:, 0]].mean() - worth.mean())
     assert np.mean(ahead) > 2 * np.std(ahead) / np.sqrt(len(ahead))
     assert np.mean(ahead) > 0.02
 
@@ -216,6 +217,20 @@ def test_a_second_link_comes_from_a_second_stage() -> None:
     graph = discover(network, config, seed=1, method="gcn").graph
     assert graph.slots.shape == (9, 2)
     assert len(set(graph.edges)) == len(graph.edges)
+
+
+def test_equal_scores_are_told_apart_by_chance() -> None:
+    """A net that likes all links alike, as nets with dead units do, must not send everybody to device 0."""
+    config = config_of("best", **FAST, **{"network.devices": 30})
+    network = Network.generate(config, 0)
+    gauge = graphnet.gauge_of([network], power=True)
+    net, scene = graphnet.make_net(len(gauge.center), 0), graphnet.scene_of(network, gauge)
+    with torch.no_grad():
+        net.verdict.weight.zero_()
+    one, same, other = (graphnet.best_slots(net, scene, network.candidates, stream(s, "ties")) for s in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).mean() > 0.8
+    assert len(np.unique(one)) > 10
 
 
 def test_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:

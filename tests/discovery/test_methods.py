@@ -2,19 +2,20 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
 
 from conftest import config_of, random_slots
-from d2dfl import METHODS, Graph, Network, UserError, discover
+from d2dfl import METHODS, Config, Graph, Network, UserError, discover
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.evaluation import evaluate, graph_of, outside_requests
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.methods import optimum
-from d2dfl.discovery.task import Task
+from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.experiment.summary import why_unlinked
 
 FAST = {
@@ -113,6 +114,54 @@ def test_simple_rules_by_hand() -> None:
     assert discover(network, config, method="none").graph.edges == []
 
 
+def nearest_of(network: Network) -> np.ndarray:
+    """nearest[receiver] by a loop over positions."""
+    place = network.positions
+    everyone = range(network.devices)
+    apart = [[np.hypot(*(place[i] - place[j])) if i != j else np.inf for j in everyone] for i in everyone]
+    return np.argmin(apart, axis=1)
+
+
+@pytest.mark.parametrize("kind", ["path-loss", "harsh", "physical"])
+def test_closest_is_the_nearest_device(kind: str) -> None:
+    """R49: power is clipped, so many candidates are equally reliable; the nearest of them is meant."""
+    config = config_of("best", **{"network.devices": 25, "channel.kind": kind})
+    for seed in range(4):
+        network = Network.generate(config, seed)
+        slots = METHODS["closest"].find(Task(network, config, seed)).slots[:, 0]
+        assert (network.candidates[np.arange(25), slots] == nearest_of(network)).all()
+
+
+def chosen_among_equals(method: str, network: Network, config: Config, seed: int) -> np.ndarray:
+    slots = METHODS[method].find(Task(network, config, seed)).slots[:, 0]
+    return network.candidates[np.arange(network.devices), slots]
+
+
+@pytest.mark.parametrize("method", ["closest", "most-trusted"])
+def test_equals_are_told_apart_by_chance(method: str) -> None:
+    """R39, R49: without positions and with links all alike, not everybody goes to device 0; the same seed, the same picks."""
+    devices, config = 40, config_of("best")
+    network = Network.from_arrays(
+        counts=np.eye(devices, 3) * 30,
+        threshold=np.full((devices, 3), 10.0),
+        trust=np.ones((devices, devices, 3)),
+        drop=np.full((devices, devices), 0.1),
+    )
+    one, same, other = (chosen_among_equals(method, network, config, seed) for seed in (0, 0, 1))
+    assert (one == same).all()
+    assert (one != other).mean() > 0.8
+    assert np.bincount(one).max() <= 6
+
+
+def test_closest_goes_by_power_where_places_say_nothing_about_it() -> None:
+    for changes in ({"channel.kind": "gaussian"}, {"channel.dynamic": True}):
+        config = config_of("best", **{"network.devices": 25}, **changes)
+        network = Network.generate(config, 0)
+        network = network.with_drop(np.random.default_rng(0).random(network.drop.shape) + 0.1, config.channel)
+        slots = METHODS["closest"].find(Task(network, config, 0)).slots[:, 0]
+        assert (slots == network.drop.argmin(axis=1)).all()
+
+
 @pytest.mark.parametrize("rules", ["best", "best 5%", "paper"])
 def test_branch_and_bound_equals_enumeration(rules: str) -> None:
     config = config_of(
@@ -157,7 +206,7 @@ def test_the_upper_bound_holds_for_any_graph() -> None:
     assert found.upper_bound is not None
 
 
-def test_sequence_masks_used_neighbours_and_shares_one_budget() -> None:
+def test_sequence_masks_chosen_neighbours_and_shares_one_budget() -> None:
     config = config_of("best", **FAST, **{"discovery.edges": 3, "discovery.edge_mode": "sequence"})
     network = Network.generate(config, 0)
     graph = discover(network, config, method="closest").graph
@@ -173,6 +222,43 @@ def test_sequence_masks_used_neighbours_and_shares_one_budget() -> None:
             if network.cluster[r] != network.cluster[graph.transmitter[r, e]]
         ),
     )
+
+
+@pytest.mark.parametrize("preset", ["best", "paper"])
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("none", "optimum")])
+def test_no_slot_is_chosen_twice(method: str, preset: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R50: not even one over which nothing moved, or rules would repeat a dead link at every stage."""
+    chosen: list[np.ndarray] = []
+    one = METHODS[method]
+
+    def watched(task: Task) -> LinkChoice:
+        choice = one.find(task)
+        chosen.append(choice.slots.copy())
+        return choice
+
+    config = config_of(preset, **FAST, **{"discovery.edges": 4, "discovery.edge_mode": "sequence"})
+    network = Network.generate(config, 2)
+    monkeypatch.setitem(METHODS, method, replace(one, find=watched))
+    discover(network, config, seed=1, method=method)
+    slots = np.concatenate(chosen, axis=1)
+    assert slots.shape == (9, 4)
+    for row in slots:
+        used = [slot for slot in row if slot >= 0]
+        assert len(set(used)) == len(used)
+    if not one.learns:
+        assert (slots >= 0).all()  # a rule has somebody at every stage
+
+
+def test_a_dead_link_does_not_stop_the_next_one() -> None:
+    """By hand: the nearest has nothing for device 0, the second has."""
+    network = Network.from_arrays(
+        counts=[[30, 0], [30, 0], [0, 30]],
+        threshold=np.full((3, 2), 10.0),
+        trust=np.ones((3, 3, 2)),
+        drop=[[0, 0.1, 0.2], [0.1, 0, 1], [0.1, 1, 0]],
+    )
+    config = config_of("best", **{"discovery.edges": 2, "discovery.edge_mode": "sequence"})
+    assert (2, 0) in discover(network, config, method="closest").graph.edges
 
 
 def test_more_edges_are_worth_more_and_all_at_once_is_no_worse() -> None:

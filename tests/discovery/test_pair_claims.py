@@ -1,4 +1,4 @@
-"""Wishes of devices with one label: the right pairs of labels meet, nothing else changes."""
+"""Claims of devices with one label: the right pairs of labels meet, nothing else changes."""
 
 from dataclasses import replace
 
@@ -46,9 +46,9 @@ def by_hand(distances: dict[tuple[int, int], float], labels: int) -> np.ndarray:
     return apart
 
 
-def listed(wished: np.ndarray) -> list[list[int]]:
-    """Wishes of each device as label numbers."""
-    return [np.nonzero(row)[0].tolist() for row in wished]
+def listed(found: np.ndarray) -> list[list[int]]:
+    """Claims of each device as label numbers."""
+    return [np.nonzero(row)[0].tolist() for row in found]
 
 
 def test_who_holds_a_single_label() -> None:
@@ -82,17 +82,17 @@ def test_every_device_wishes_for_as_many_labels_as_it_has_links() -> None:
     own = generator.integers(0, 10, 60)
     apart = generator.random((10, 10))
     for edges in (1, 2, 5, 20):
-        wished = claims(own, everything(own, 10), edges, apart + apart.T)
-        assert (wished.sum(axis=1) == min(edges, 9)).all()
-        assert not wished[np.arange(60), own].any()  # nobody for its own
+        found = claims(own, everything(own, 10), edges, apart + apart.T)
+        assert (found.sum(axis=1) == min(edges, 9)).all()
+        assert not found[np.arange(60), own].any()  # nobody for its own
 
 
 def test_no_pair_is_claimed_again_before_all_are() -> None:
     own = np.repeat(np.arange(10), 4)  # 40 devices, 45 pairs
     np.random.default_rng(3).shuffle(own)
     pairs = [
-        frozenset((label, wish[0]))
-        for label, wish in zip(own, listed(claims(own, everything(own, 10), 1)), strict=True)
+        frozenset((label, claim[0]))
+        for label, claim in zip(own, listed(claims(own, everything(own, 10), 1)), strict=True)
     ]
     assert len(set(pairs)) >= 38  # the last in the row may find all pairs of its own label taken
 
@@ -109,7 +109,7 @@ def test_a_wish_is_fulfilled_by_what_may_be_sent() -> None:
             trusted = bool(network.trust[receiver, slot, own[transmitter]])
             assert found[receiver, slot] in (0.0, 1.0)
             assert found[receiver, slot] <= trusted
-        # One label each: whoever could receive anything wishes for exactly one of the others.
+        # One label each: whoever could receive anything claims exactly one of the others.
         could = network.trust[receiver, np.arange(5), own[network.candidates[receiver]]].any()
         assert found[receiver].sum() == (1.0 if could else 0.0)
         fulfilled += int(could)

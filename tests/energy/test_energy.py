@@ -14,8 +14,9 @@ from d2dfl.config import EnergyConfig
 from d2dfl.discovery.methods import IID
 from d2dfl.energy.ledger import BEFORE, PURPOSES, RADIOS, TRAINING, Ledger, Meter
 from d2dfl.energy.radios import radio_of
-from d2dfl.experiment.pipeline import Prepared, federated, prepare
-from d2dfl.experiment.setting import data_set, setting_of
+from d2dfl.experiment.inputs import data_set
+from d2dfl.experiment.pipeline import PreparedCell, federated, prepare
+from d2dfl.experiment.setting import setting_of
 from d2dfl.experiment.values import energy
 from d2dfl.federation import Curves, FederationConfig, train
 from d2dfl.federation.models import mlp
@@ -47,7 +48,7 @@ def small(**changes: object) -> Config:
     return preset("best").with_(**{**base, **changes})
 
 
-def ready(method: str, **changes: object) -> Prepared:
+def ready(method: str, **changes: object) -> PreparedCell:
     config = small(**changes)
     setting = setting_of(config, 0, data_set(config, 0))
     item = prepare(config, setting, method)

@@ -16,9 +16,10 @@ from d2dfl.data.datasets import load
 from d2dfl.discovery.methods import IID, methods_named
 from d2dfl.experiment.checkpoints import Checkpoints
 from d2dfl.experiment.compare import Comparison, compare, plan_of
-from d2dfl.experiment.findings import cells, markdown, table_of, write_all
+from d2dfl.experiment.findings import cells, findings, markdown, table_of, write_all
+from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import prepare
-from d2dfl.experiment.setting import data_set, setting_of
+from d2dfl.experiment.setting import setting_of
 from d2dfl.experiment.store import Again, folder_to_resume, free_folder, new_run_folder, run_folder
 from d2dfl.progress import Step, silent
 from d2dfl.report.findings import Findings
@@ -76,6 +77,28 @@ def test_settings_and_yardstick_hold_the_same_data() -> None:
     assert held + len(moved.exchanged.lost) == 200
 
 
+def test_a_model_that_is_not_there_is_refused_before_any_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("d2dfl.experiment.compare.prepare", None)
+    with pytest.raises(UserError, match="the models are"):
+        compare(small(**{"federation.model": "nothing"}), ["closest"], [0])
+
+
+def test_cluster_budgets_are_held_for_every_method_alike() -> None:
+    """R9: the reward only pays for keeping to them; rules do not even hear of it."""
+    over = {}
+    for kept in ("hard", "soft"):
+        config = small(**{"exchange.budget": kept, "channel.budget_share": 0.1, "channel.reliability": 0.0})
+        setting = setting_of(config, 1, data_set(config, 0))
+        transfers = prepare(config, setting, "most-trusted").exchanged.transfers
+        cluster, budget = setting.network.cluster, setting.network.budget
+        taken = np.zeros(len(budget))
+        for one in transfers:
+            taken[cluster[one.receiver]] += len(one.sent) * (cluster[one.transmitter] != cluster[one.receiver])
+        over[kept] = (taken > budget).sum()
+    assert over["hard"] == 0 < over["soft"]
+    assert small().exchange.budget == preset("paper").exchange.budget == "hard"
+
+
 def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
     result = compared(tmp_path / "run", small(**longer))
@@ -104,6 +127,9 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "graphs",
     }
     assert markdown(result).count("\n| ") == 4
+    assert "12 rounds of 10 minibatches, 2 seeds" in Findings.load(tmp_path / "run").setting
+    full = replace(result, config=result.config.with_(**{"federation.scheme": "fedsgd"}))
+    assert "12 rounds of one full gradient, 2 seeds" in findings(full).setting
     stored = json.loads((tmp_path / "run" / "results.json").read_text())
     assert len(list((tmp_path / "run" / "cells").iterdir())) == len(stored["device_joules"]) == 8
     for cell, values, book in zip(stored["device_joules"], result.values, result.ledgers, strict=True):
@@ -169,12 +195,22 @@ class CutError(BaseException):
     """The power went off."""
 
 
-# A CNN trains one run after the other, an MLP all at once.
-@pytest.mark.parametrize("model", ["auto", "cnn-lite"])
+@pytest.fixture(scope="module", params=["auto", "cnn-lite"])
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Config, dict[str, bytes]]:
+    """A run that nobody cut. A CNN trains one run after the other, an MLP all at once."""
+    folder, config = (
+        tmp_path_factory.mktemp("whole"),
+        small(**{"federation.model": request.param, "federation.interval": 2}),
+    )
+    compared(folder / "run", config, seeds=[0])
+    return config, contents(folder / "run")
+
+
 @pytest.mark.parametrize("when", [0.1, 0.5, 0.9])
-def test_a_cut_run_goes_on_to_the_same_files(tmp_path: Path, model: str, when: float) -> None:
-    config = small(**{"federation.model": model, "federation.interval": 2})
-    compared(tmp_path / "whole", config, seeds=[0])
+def test_a_cut_run_goes_on_to_the_same_files(
+    tmp_path: Path, whole: tuple[Config, dict[str, bytes]], when: float
+) -> None:
+    config, files = whole
 
     def cut(what: str, share: float) -> None:
         if what == "train" and share > when:
@@ -185,7 +221,7 @@ def test_a_cut_run_goes_on_to_the_same_files(tmp_path: Path, model: str, when: f
     assert (tmp_path / "cut" / "checkpoint.json").exists() == bool(list((tmp_path / "cut").glob("checkpoints/*")))
     assert not (tmp_path / "cut" / "results.json").exists()
     compared(tmp_path / "cut", config, seeds=[0], again="resume")
-    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "cut") == files
     assert not list((tmp_path / "cut").glob("checkpoint*"))
 
 
@@ -195,7 +231,8 @@ def test_a_run_can_be_cut_at_every_single_write(
     tmp_path: Path, model: str, before: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process ends just before, or just after, the first, the second, … file takes its place or is removed."""
-    config = small(**{"federation.model": model, "federation.rounds": 2, "federation.interval": 1, "data.samples": 20})
+    length = {"federation.rounds": 2, "federation.interval": 1, "data.samples": 20, "network.devices": 3}
+    config = small(**{"federation.model": model, **length})
 
     def measured(out: Path) -> None:
         with run_folder(out, plan_of(config, ["closest"], [0]), "resume") as record:

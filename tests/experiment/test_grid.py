@@ -18,7 +18,17 @@ from joblib.parallel import BACKENDS
 from threadpoolctl import threadpool_info
 
 from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.experiment.grid import Cells, Outcome, Progress, Task, file_name, pace_of, read_cell, run_grid, time_left
+from d2dfl.experiment.grid import (
+    Cells,
+    GridOutcome,
+    GridProgress,
+    GridTask,
+    file_name,
+    pace_of,
+    read_cell,
+    run_grid,
+    time_left,
+)
 
 TESTS = Path(__file__).parent
 
@@ -57,11 +67,11 @@ def threads_here() -> dict[str, Any]:
     return {"libraries": libraries, "numba": numba.get_num_threads(), "torch": torch.get_num_threads()}
 
 
-def seeds(number: int, **more: Any) -> list[Task]:
-    return [Task(f"seed-{seed}", {"seed": seed, **more}, cost=1.0 + seed) for seed in range(number)]
+def seeds(number: int, **more: Any) -> list[GridTask]:
+    return [GridTask(f"seed-{seed}", {"seed": seed, **more}, cost=1.0 + seed) for seed in range(number)]
 
 
-def grid(tasks: list[Task], folder: Path, **options: Any) -> Outcome:
+def grid(tasks: list[GridTask], folder: Path, **options: Any) -> GridOutcome:
     return run_grid(tasks, "test_grid:work", folder, **{"workers": 2, **options})
 
 
@@ -84,7 +94,7 @@ def test_no_flipped_bit_in_a_cell_goes_unnoticed(tmp_path: Path) -> None:
 
 def test_workers_use_as_many_threads_as_asked_for_and_we_as_before(tmp_path: Path) -> None:
     before = threadpool_info(), dict(os.environ)
-    outcome = grid([Task("threads", {"do": "threads"})], tmp_path, workers=1, threads=2)
+    outcome = grid([GridTask("threads", {"do": "threads"})], tmp_path, workers=1, threads=2)
     assert outcome.results["threads"] == {"libraries": [2], "numba": 2, "torch": 2}
     assert (threadpool_info(), dict(os.environ)) == before
 
@@ -103,7 +113,7 @@ def test_the_number_of_workers_changes_no_byte(tmp_path: Path) -> None:
 
 
 def test_failures_stand_alone(tmp_path: Path) -> None:
-    odd = {name: Task(name, {"do": name}) for name in ("fail", "exit", "nan", "array")}
+    odd = {name: GridTask(name, {"do": name}) for name in ("fail", "exit", "nan", "array")}
     outcome = grid([*odd.values(), *seeds(2)], tmp_path)
     assert list(outcome.results) == ["seed-0", "seed-1"]
     assert {failure.key: failure.reason for failure in outcome.failures} == {
@@ -116,15 +126,15 @@ def test_failures_stand_alone(tmp_path: Path) -> None:
     assert "Traceback" in text
     assert 'raise ValueError("it is' in text
     # The next run starts with a clean slate, and tries what failed once more.
-    again = grid([Task("fail", {"do": "work"}), *seeds(2)], tmp_path, resume=True)
+    again = grid([GridTask("fail", {"do": "work"}), *seeds(2)], tmp_path, resume=True)
     assert (again.done_before, len(again.results), again.failures) == (2, 3, ())
     assert not (tmp_path / "failures" / f"{file_name('fail')}.txt").exists()
 
 
 def test_resume_works_on_what_is_missing_damaged_or_changed_only(tmp_path: Path) -> None:
-    def tasks(changed: int) -> list[Task]:
+    def tasks(changed: int) -> list[GridTask]:
         return [
-            Task(name, {"name": name, "log": str(log), "seed": changed if name == "d" else 0}) for name in "abcdefg"
+            GridTask(name, {"name": name, "log": str(log), "seed": changed if name == "d" else 0}) for name in "abcdefg"
         ]
 
     log, folder = tmp_path / "log", tmp_path / "grid"
@@ -177,27 +187,27 @@ def test_any_key_has_a_file_of_its_own(tmp_path: Path) -> None:
         "\udc80",
         "a\0",
     ]
-    outcome = grid([Task(key, {}) for key in keys], tmp_path)
+    outcome = grid([GridTask(key, {}) for key in keys], tmp_path)
     assert list(outcome.results) == keys
     assert {json.loads(content)["key"] for content in cells(tmp_path).values()} == set(keys)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cells", "failures"]
-    assert grid([Task(key, {}) for key in keys], tmp_path, resume=True).done_before == len(keys)
+    assert grid([GridTask(key, {}) for key in keys], tmp_path, resume=True).done_before == len(keys)
 
 
 @pytest.mark.parametrize(
     ("tasks", "options", "message"),
     [
-        ([Task("a", {}), Task("b", {}), Task("a", {})], {}, "two tasks have the key 'a'"),
-        ([Task("a", {})], {"engine": "cloud"}, "there is no engine 'cloud': the engines are local, ray"),
-        ([Task("a", {})], {"engine": "threading"}, "there is no engine 'threading'"),
-        ([Task("a", {"b": [float("inf")]})], {}, "the payload of task 'a' is not plain JSON: b[0] is inf"),
-        ([Task("a", {"b": {1, 2}})], {}, "b is of type set"),
-        ([Task("a", {})], {"workers": 0}, "workers must be 1 or more, not 0"),
-        ([Task("a", {})], {"threads": 0}, "threads must be 1 or more, not 0"),
+        ([GridTask("a", {}), GridTask("b", {}), GridTask("a", {})], {}, "two tasks have the key 'a'"),
+        ([GridTask("a", {})], {"engine": "cloud"}, "there is no engine 'cloud': the engines are local, ray"),
+        ([GridTask("a", {})], {"engine": "threading"}, "there is no engine 'threading'"),
+        ([GridTask("a", {"b": [float("inf")]})], {}, "the payload of task 'a' is not plain JSON: b[0] is inf"),
+        ([GridTask("a", {"b": {1, 2}})], {}, "b is of type set"),
+        ([GridTask("a", {})], {"workers": 0}, "workers must be 1 or more, not 0"),
+        ([GridTask("a", {})], {"threads": 0}, "threads must be 1 or more, not 0"),
     ],
 )
 def test_a_bad_request_leaves_nothing_behind(
-    tasks: list[Task], options: dict[str, Any], message: str, tmp_path: Path
+    tasks: list[GridTask], options: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UserError) as caught:
         grid(tasks, tmp_path / "grid", **options)
@@ -208,13 +218,13 @@ def test_a_bad_request_leaves_nothing_behind(
 @pytest.mark.parametrize("name", ["nowhere:work", "test_grid:nothing", "test_grid", "__main__:work", ":work"])
 def test_work_that_no_worker_could_import(name: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot import|there is no function"):
-        run_grid([Task("a", {})], name, tmp_path / "grid")
+        run_grid([GridTask("a", {})], name, tmp_path / "grid")
 
 
 def test_progress_is_told_from_the_start(tmp_path: Path) -> None:
-    told: list[Progress] = []
+    told: list[GridProgress] = []
     grid(seeds(3), tmp_path, on_progress=told.append)
-    assert told[0] == Progress(done=0, total=3, failed=0, remaining_s=None, last_key=None)
+    assert told[0] == GridProgress(done=0, total=3, failed=0, remaining_s=None, last_key=None)
     assert [progress.done for progress in told] == [0, 1, 2, 3]
     assert told[-1].remaining_s == 0.0
 
@@ -269,20 +279,20 @@ def test_a_killed_grid_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
 def test_a_dying_worker_takes_nothing_along(tmp_path: Path) -> None:
     tasks = [
         *seeds(3, sleep=0.05),
-        Task("die", {"do": "die"}, cost=9.0),
-        Task("once", {"do": "die once", "mark": str(tmp_path / "mark")}, cost=5.0),
+        GridTask("die", {"do": "die"}, cost=9.0),
+        GridTask("once", {"do": "die once", "mark": str(tmp_path / "mark")}, cost=5.0),
     ]
-    told: list[Progress] = []
+    told: list[GridProgress] = []
     outcome = grid(tasks, tmp_path, on_progress=told.append)
     assert list(outcome.results) == ["seed-0", "seed-1", "seed-2", "once"]
     assert [failure.key for failure in outcome.failures] == ["die"]
     assert "its process died, twice" in outcome.failures[0].reason
     assert "\n" not in outcome.failures[0].reason
-    assert told[-1] == Progress(done=4, total=5, failed=1, remaining_s=0.0, last_key=told[-1].last_key)
+    assert told[-1] == GridProgress(done=4, total=5, failed=1, remaining_s=0.0, last_key=told[-1].last_key)
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
-    def interrupt(progress: Progress) -> None:
+    def interrupt(progress: GridProgress) -> None:
         if progress.done:
             raise KeyboardInterrupt
 
@@ -324,7 +334,7 @@ def test_no_ray_cluster_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.filterwarnings("ignore")  # of Ray and of what it starts
 def test_ray_gives_the_same_bytes(tmp_path: Path, cluster: None) -> None:
-    tasks = [*seeds(4), Task("fail", {"do": "fail"}), Task("die", {"do": "die"})]
+    tasks = [*seeds(4), GridTask("fail", {"do": "fail"}), GridTask("die", {"do": "die"})]
     far = [grid(tasks, tmp_path / f"{workers}", engine="ray", workers=workers) for workers in (1, 2)]
     near = grid(tasks, tmp_path / "near")
     assert cells(tmp_path / "1") == cells(tmp_path / "2") == cells(tmp_path / "near")

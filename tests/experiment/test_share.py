@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 import d2dfl
-from d2dfl import Config, Network, Shared, UserError, preset, share
+from d2dfl import Config, Network, ShareResult, UserError, preset, share
 from d2dfl.network.files import save_network
 from d2dfl.transfer import exchange, held_counts
 
@@ -23,7 +23,7 @@ DEVICE = (Y + (DRAWS.random(ROWS) < 0.2)) % 4
 LINKS = DRAWS.uniform(0.0, 0.3, (4, 4))
 
 
-def shared(**changes: Any) -> Shared:
+def shared(**changes: Any) -> ShareResult:
     return share(X, Y, DEVICE, **{"links": LINKS, "trust": "full", "method": "closest", **changes})
 
 
@@ -56,7 +56,7 @@ def test_it_is_the_same_road_step_by_step() -> None:
     threshold = np.repeat(counts.sum(axis=1, keepdims=True) / 3, 3, axis=1)
     network = Network.from_arrays(counts=counts, threshold=threshold, trust=trust, drop=LINKS)
     found = d2dfl.discover(network, config, seed=7, method="closest")
-    moved = exchange(found.graph, before, Y, threshold, seed=7)
+    moved = exchange(found.graph, before, Y, threshold, seed=7, within=network)
     result = shared(seed=7)
     assert result.graph.edges == found.graph.edges
     for mine, theirs in zip(result.rows, moved.holdings, strict=True):
@@ -210,7 +210,7 @@ def test_a_model_that_does_not_fit_is_one_sentence(model: Any, says: str) -> Non
 def test_pictures_and_short_words(tmp_path: Path) -> None:
     result = shared()
     assert len(repr(result)) < 120
-    assert repr(result).startswith("<Shared: 4 devices, closest found")
+    assert repr(result).startswith("<ShareResult: 4 devices, closest found")
     assert result.summary().count("\n") == 5
     assert "<table>" in result._repr_html_()
     figure = result.plot(tmp_path / "graph.png")

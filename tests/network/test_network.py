@@ -10,9 +10,10 @@ import pytest
 from d2dfl import Config, Network, UserError, preset
 from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.network import channel, trust
-from d2dfl.network.clusters import dense, unreliable_pair
+from d2dfl.network.clusters import dense
 from d2dfl.network.files import load_network, save_network
 from d2dfl.network.network import label_skewed_counts, thresholds
+from networks import unreliable_pair
 
 
 def small(**changes: object) -> Config:
@@ -92,7 +93,7 @@ def test_every_pair_inside_a_cluster_is_reliable(devices: int, reliability: floa
         small(**{"network.devices": devices, "channel.reliability": reliability, "channel.shadowing_db": 3.0}),
         1,
     )
-    assert unreliable_pair(network.candidates, network.drop, network.cluster, reliability) is None
+    assert unreliable_pair(network, network.cluster, reliability) is None
     worst = np.maximum(dense(network.candidates, network.drop, 1.0), dense(network.candidates, network.drop, 1.0).T)
     for group in range(len(network.budget)):
         members = np.nonzero(network.cluster == group)[0]
@@ -103,7 +104,7 @@ def test_every_pair_inside_a_cluster_is_reliable(devices: int, reliability: floa
 def test_large_networks_grow_clusters_greedily_and_keep_the_promise() -> None:
     network = Network.generate(small(**{"network.devices": 2500, "channel.slots": 16}), 0)
     assert network.slots == 16
-    assert unreliable_pair(network.candidates, network.drop, network.cluster, 0.05) is None
+    assert unreliable_pair(network, network.cluster, 0.05) is None
     assert len(network.budget) < 2000  # it does put devices together
     assert network.candidates.min() >= 0
     assert (network.candidates != np.arange(2500)[:, None]).all()
@@ -111,7 +112,7 @@ def test_large_networks_grow_clusters_greedily_and_keep_the_promise() -> None:
 
 def test_unreliable_pair_is_found() -> None:
     network = Network.generate(small(), 0)
-    assert unreliable_pair(network.candidates, network.drop, np.zeros(8, dtype=np.int32), 0.03) is not None
+    assert unreliable_pair(network, np.zeros(8, dtype=np.int32), 0.03) is not None
 
 
 def test_devices_on_one_spot_do_not_hear_themselves() -> None:
@@ -123,7 +124,7 @@ def test_trust_rules() -> None:
     candidates = channel.hear(np.random.default_rng(0).random((30, 2)), 0)
     make = {
         rule: trust.make(rule, candidates, 10, 3)
-        for rule in ("random:0.5", "rows:0.5", "columns:0.5", "block", "full", "none", "random:0")
+        for rule in ("random:0.5", "rows:0.5", "columns:0.5", "block:1", "full", "none", "random:0")
     }
     assert abs(make["random:0.5"].mean() - 0.5) < 0.03
     assert make["full"].all()
@@ -135,12 +136,42 @@ def test_trust_rules() -> None:
     table = np.zeros((30, 30, 10), dtype=bool)
     table[candidates, np.arange(30)[:, None]] = make["columns:0.5"]
     assert (table.any(axis=1).sum(axis=1) == 5).all()  # each transmitter closes exactly half of its columns
-    widths = make["block"].sum(axis=2)
+    widths = make["block:1"].sum(axis=2)
     assert widths.max() <= 4
     assert (widths >= 1).mean() > 0.9
-    for bad in ("nope", "random:x", "random:2", "rows:-1", "missing.npy"):
+    for bad in ("nope", "random:x", "random:2", "rows:-1", "insecure:1.1", "missing.npy"):
         with pytest.raises(UserError):
             trust.make(bad, candidates, 10, 0)
+
+
+@pytest.mark.parametrize("rule", ["block", "rows:0.5", "columns:0.5", "insecure:0.5"])
+def test_what_structure_leaves_open_keeps_the_density_of_the_random_rule(rule: str) -> None:
+    """R27: or rules would differ by how much they trust as well as by where."""
+    candidates = channel.hear(np.random.default_rng(0).random((60, 2)), 0)
+    found = trust.make(rule, candidates, 10, 3)
+    table = np.zeros((60, 60, 10), dtype=bool)
+    table[candidates, np.arange(60)[:, None]] = found  # [transmitter, receiver, partition]
+    others = ~np.eye(60, dtype=bool)[:, :, None]
+    left_open = {
+        "block": np.zeros_like(table),
+        "rows:0.5": table.any(axis=2, keepdims=True),
+        "columns:0.5": table.any(axis=1, keepdims=True),
+        "insecure:0.5": table.any(axis=(0, 2))[None, :, None],
+    }[rule]
+    if rule == "block":  # where its blocks lie
+        left_open[candidates, np.arange(60)[:, None]] = trust.make("block:1", candidates, 10, 3)
+    assert not (table & ~left_open).any()
+    assert table[np.broadcast_to(left_open & others, table.shape)].mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_insecure_receivers_are_closed_by_everybody() -> None:
+    """Section III, R46: a row of zeros in every transmitter's matrix, at the same receivers."""
+    candidates = channel.hear(np.random.default_rng(0).random((30, 2)), 0)
+    closed = ~trust.make("insecure:0.4", candidates, 10, 3).any(axis=2)  # [receiver, slot]
+    assert closed.all(axis=1).sum() == 12
+    assert closed[~closed.all(axis=1)].mean() < 0.01
+    other = ~trust.make("insecure:0.4", candidates, 10, 4).any(axis=2)
+    assert (other.all(axis=1) != closed.all(axis=1)).any()
 
 
 def test_trust_from_file(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ from d2dfl.config.presets import preset
 from d2dfl.data.datasets import load
 from d2dfl.errors import UserError
 from d2dfl.experiment.compare import compare
+from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import federated, prepare
-from d2dfl.experiment.setting import data_set, setting_of
+from d2dfl.experiment.setting import setting_of
 from d2dfl.partition.paradigms import PARADIGMS, subspace_of
 from d2dfl.partition.pca import SERVER
 from d2dfl.partition.privacy import clip_norm, component_noise, noise_scale, noised_clusters, noised_counts

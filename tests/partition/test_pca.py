@@ -13,11 +13,9 @@ from d2dfl.partition.pca import (
     SUMMARIES,
     Subspace,
     Summary,
-    captured,
     common_subspace,
-    mean_squared_sine,
-    subspace_error,
 )
+from subspaces import captured, mean_squared_sine, subspace_error
 
 Parts = list[np.ndarray]
 

@@ -52,7 +52,7 @@ def test_a_label_that_nobody_holds_is_no_distance_away() -> None:
 
 def test_who_tells_sketches() -> None:
     assert setting().network.label_distance is not None
-    assert setting(**{"data.allocation": "labels:3"}).network.label_distance is None  # nobody wishes
+    assert setting(**{"data.allocation": "labels:3"}).network.label_distance is None  # nobody claims
     private = setting(**{"privacy.epsilon": 1.0})  # they are not noised, so nobody tells any
     assert private.network.label_distance is None
     assert private.reported_network.label_distance is None

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 import demo_findings as demo
 from d2dfl.errors import UserError
-from d2dfl.report.findings import FILE, Bars, Chart, Findings, Line, Link, Map, Table, counted, span
-from d2dfl.report.page.data import Entry
+from d2dfl.notebook import counted
+from d2dfl.report.findings import FILE, Bars, Chart, Findings, Line, Link, Map, Table, span
+from d2dfl.report.page.data import PageEntry
 from d2dfl.report.page.page import page
 
 SMALL = Findings(
@@ -173,7 +174,7 @@ def test_whatever_is_in_the_file_gives_a_page_or_one_sentence(
         found = Findings.load(folder)
     except UserError:
         return
-    assert page([Entry(found, folder, ())])
+    assert page([PageEntry(found, folder, ())])
 
 
 def test_links_and_maps_are_checked_when_built() -> None:

@@ -18,14 +18,14 @@ import pytest
 import demo_findings as demo
 from calling import call
 from d2dfl import __version__
-from d2dfl.discovery.discover import METHODS
+from d2dfl.discovery.methods import METHODS
 from d2dfl.errors import UserError
 from d2dfl.report import look as page_look
 from d2dfl.report.drawing import picture as draw
 from d2dfl.report.findings import FILE, Chart, Findings, Line, Picture
 from d2dfl.report.look import COLOURS, dash_of, logarithmic, palettes, slug, slugs, titles
 from d2dfl.report.page import data as page_data
-from d2dfl.report.page.data import Entry, load_entries, picture_uri
+from d2dfl.report.page.data import PageEntry, load_entries, picture_uri
 from d2dfl.report.page.page import STYLES, page, write_page
 
 HOSTILE = '</script><img src=x onerror="window.pwned=1">\'&amp;<!--\u2028]]>${x}'
@@ -110,7 +110,7 @@ def test_everything_of_the_records_is_on_the_page(tmp_path: Path) -> None:
 
 def test_the_numbers_of_a_map_reach_the_script(tmp_path: Path) -> None:
     reader, item = (
-        Reader(page([Entry(demo.comparison(), demo.write(demo.comparison(), tmp_path), ())])),
+        Reader(page([PageEntry(demo.comparison(), demo.write(demo.comparison(), tmp_path), ())])),
         demo.device_map(),
     )
     data = next(data for data in reader.data if "layers" in data)
@@ -141,7 +141,7 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
 
 
 def test_the_policy_allows_nothing_but_the_page_itself(tmp_path: Path) -> None:
-    text = page([Entry(demo.comparison(), demo.write(demo.comparison(), tmp_path), ())])
+    text = page([PageEntry(demo.comparison(), demo.write(demo.comparison(), tmp_path), ())])
     policy = next(a["content"] for n, a in Reader(text).elements if n == "meta" and "http-equiv" in a)
     for kind, pattern in (("script", r"<script>(.*?)</script>"), ("style", r"<style>(.*?)</style>")):
         (content,) = re.findall(pattern, text, re.DOTALL)
@@ -360,7 +360,7 @@ def test_dashes_axes_and_names() -> None:
 
 
 def test_a_record_with_nothing_but_a_title() -> None:
-    text = page([Entry(Findings("n", "Only a title"), Path(), ())])
+    text = page([PageEntry(Findings("n", "Only a title"), Path(), ())])
     assert "<h1>Only a title</h1>" in text
     assert "All verdicts" not in text
 

@@ -4,10 +4,10 @@ import sys
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+from rich.progress import DownloadColumn
 from rich.table import Table
 
-from d2dfl.cli.output import console
+from d2dfl.cli.output import bar
 from d2dfl.data import datasets
 
 
@@ -37,12 +37,8 @@ def print_info(name: str) -> None:
 
 def fetch_and_print(name: str) -> None:
     """Download a dataset from its public home into the user cache."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(name)
-        datasets.fetch(
-            name, lambda what, done, total: progress.update(task, description=what, completed=done, total=total or None)
-        )
+    with bar(name, DownloadColumn(), total=100.0) as tell:
+        datasets.fetch(name, lambda what, done, total: tell(description=what, completed=done, total=total or None))
     sys.stdout.write(f"{datasets.path(name)}\n")
 
 

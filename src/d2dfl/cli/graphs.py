@@ -2,17 +2,15 @@
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING
 
 from d2dfl.cli.output import (
     announce,
     as_dict,
     as_json,
+    bar,
     check_outputs,
     check_picture,
     console,
@@ -141,20 +139,12 @@ def _network_for(config: Config, options: "Discover") -> Network:
     """The network that is read or generated, or the one around a dataset's datapoints, which takes PyTorch seconds."""
     if options.dataset is None and config.partition.paradigm == "supervised":
         return _network(options.network, config, options.seed)
-    from d2dfl.experiment.setting import data_set, setting_of
+    from d2dfl.experiment.inputs import data_set
+    from d2dfl.experiment.setting import setting_of
 
     if options.network is not None:
         raise UserError("--network reads a network and --dataset or --paradigm makes one: give only one of them")
     return setting_of(config, options.seed, data_set(config, seed=0)).reported_network
-
-
-@contextmanager
-def _bar(label: str) -> Iterator[Any]:
-    """A progress bar on a terminal; silent elsewhere."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(label, total=1.0)
-        yield lambda share: progress.update(task, completed=share)
 
 
 def _run(network: Network, config: Config, seed: int, method: Method) -> Discovery:
@@ -166,5 +156,5 @@ def _run(network: Network, config: Config, seed: int, method: Method) -> Discove
         telling(lambda: None if console.is_terminal else say(line)),
     ):
         warm_up(method.name, config, clustered=network.centroids is not None)
-    with _bar(method.title) as report:
-        return discover(network, config, seed=seed, method=method.name, progress=report)
+    with bar(method.title) as tell:
+        return discover(network, config, seed=seed, method=method.name, progress=lambda share: tell(completed=share))

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from d2dfl.cli.output import Watch, announce, console, say, to_resume
+from d2dfl.cli.output import Watch, announce, bar, console, say, to_resume
 from d2dfl.config import Config
-from d2dfl.config.needs import Shape
+from d2dfl.config.needs import NetworkShape
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UserError
 from d2dfl.experiment.logs import check_logs
-from d2dfl.report.findings import counted
+from d2dfl.notebook import counted
 from d2dfl.storage import read_text
 
 if TYPE_CHECKING:
@@ -65,16 +64,14 @@ def _compared(
     from d2dfl.experiment.compare import compare
     from d2dfl.experiment.findings import write_all
 
-    shape = Shape.planned(config)
+    shape = NetworkShape.planned(config)
     predicted = sum(discovery_seconds(name, config, shape) for name in methods)
     announce(f"the discovery of {counted(len(methods), 'method')}", len(seeds) * predicted)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("prepare", total=1.0)
+    with bar("prepare") as show:
         watch = Watch("the training")
 
         def tell(what: str, share: float) -> None:
-            progress.update(task, description=what, completed=share)
+            show(description=what, completed=share)
             if what == "train":
                 watch(share)
 
@@ -84,7 +81,7 @@ def _compared(
             if not record.checkpoints.there:
                 raise KeyboardInterrupt("nothing was kept: no round of training was finished") from None
             raise KeyboardInterrupt(f"finished rounds are kept; to go on: {to_resume(record.path)}") from None
-        progress.update(task, description="draw", completed=1.0)
+        show(description="draw", completed=1.0)
         write_all(result, record.path)
     return result
 

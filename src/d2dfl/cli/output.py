@@ -5,12 +5,15 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich import box
 from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from d2dfl.discovery.discover import Discovery
@@ -31,6 +34,17 @@ if not console.is_terminal:
 def say(text: str) -> None:
     """One line about what was done; the terminal wraps it, so that a path can be copied whole."""
     console.print(text, soft_wrap=True)
+
+
+@contextmanager
+def bar(label: str, *ends: ProgressColumn, total: float | None = 1.0, **fields: Any) -> Iterator[Callable[..., None]]:
+    """A progress bar on a terminal, silent elsewhere; `ends` are its columns on the right, the time left without any.
+
+    Whoever has it calls `tell(completed=share)`, also with another `description`, `total` or one of the fields.
+    """
+    columns = (TextColumn("{task.description}"), BarColumn(), *(ends or (TimeRemainingColumn(),)))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield partial(progress.update, progress.add_task(label, total=total, **fields))
 
 
 LONG_S = 60.0  # from which a prediction is worth a line

@@ -10,7 +10,7 @@ from d2dfl.experiment.store import Plan, run_folder
 from d2dfl.storage import check_output, make_folder, read_bytes, write_whole
 
 if TYPE_CHECKING:
-    from d2dfl.report.page.data import Entry
+    from d2dfl.report.page.data import PageEntry
 
 
 def write_page(runs: list[Path], out: Path, figures: bool, title: str) -> None:
@@ -36,7 +36,7 @@ def write_page(runs: list[Path], out: Path, figures: bool, title: str) -> None:
             _draw(entries, folder)
 
 
-def _draw(entries: "list[Entry]", folder: Path) -> None:
+def _draw(entries: "list[PageEntry]", folder: Path) -> None:
     """Figures of every record, in a folder of its own each."""
     from d2dfl.report.figures import draw_figures
     from d2dfl.report.look import slugs

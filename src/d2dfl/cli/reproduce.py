@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich import box
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress import MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from d2dfl.cli.output import console, say, to_resume
+from d2dfl.cli.output import bar, console, say, to_resume
 from d2dfl.errors import UserError
-from d2dfl.experiment.grid import Progress as Share
+from d2dfl.experiment.grid import GridProgress
 from d2dfl.experiment.store import folder_to_resume, numbered
-from d2dfl.report.findings import FILE, Findings, Verdict, counted
+from d2dfl.notebook import counted
+from d2dfl.report.findings import DIRECTION, FILE, NOT, REPRODUCED, Findings, Verdict
 from d2dfl.storage import TakenError, write_whole
 from d2dfl.terminal import in_time
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from d2dfl.paper.run import Reproduced
 
 OUT = Path("runs/reproduce")
-COLOURS = {"reproduced": "green", "direction only": "yellow", "not reproduced": "red"}
+COLOURS = {REPRODUCED: "green", DIRECTION: "yellow", NOT: "red"}
 
 
 def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
@@ -170,20 +171,14 @@ def as_json(findings: tuple[Findings, ...]) -> str:
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[Share], None]]:
+def _bar() -> Iterator[Callable[[GridProgress], None]]:
     """A bar on a terminal; elsewhere, as in the log of a night, a line a minute."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
     if not console.is_terminal:
         yield Lines(console.print)
         return
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("cells", total=None, left="")
-        yield lambda share: progress.update(
-            task,
-            description=(share.last_key or "cells")[:60],
-            completed=share.done,
-            total=share.total,
-            left=_left(share),
+    with bar("cells", MofNCompleteColumn(), TextColumn("{task.fields[left]}"), total=None, left="") as tell:
+        yield lambda share: tell(
+            description=(share.last_key or "cells")[:60], completed=share.done, total=share.total, left=_left(share)
         )
 
 
@@ -196,13 +191,13 @@ class Lines:
         self.write, self.clock = write, clock
         self.last, self.failed = clock(), 0
 
-    def __call__(self, share: Share) -> None:
+    def __call__(self, share: GridProgress) -> None:
         if share.failed > self.failed or self.clock() - self.last >= self.EVERY_S:
             self.last, self.failed = self.clock(), share.failed
             self.write(f"{share.done} of {share.total}, {_left(share)}; {share.last_key}")
 
 
-def _left(share: Share) -> str:
+def _left(share: GridProgress) -> str:
     """What failed, and an honest estimate of the time left."""
     left = "no estimate yet" if share.remaining_s is None else f"about {in_time(share.remaining_s)} left"
     return f"{share.failed} failed, {left}" if share.failed else left

@@ -30,8 +30,7 @@ from d2dfl.config.sections.learning import (
     RadioConfig,
 )
 from d2dfl.errors import UserError
-
-MOST_SEEDS = 10_000  # that one command takes
+from d2dfl.registry import entry_named
 
 
 @dataclass(frozen=True)
@@ -118,11 +117,8 @@ def _sections() -> dict[str, Any]:
 
 def split_path(path: str) -> tuple[str, str]:
     """Split "section.field" and make sure that both exist."""
-    sections = _sections()
     section, _, name = path.partition(".")
-    if section not in sections:
-        raise UserError(f"there is no section {section!r:.80}: the sections are {', '.join(sections)}")
-    names = [field.name for field in dataclasses.fields(sections[section])]
+    names = [field.name for field in dataclasses.fields(entry_named("section", section, _sections()))]
     if name not in names:
         raise UserError(f"there is no field {path!r:.80}: section {section} has {', '.join(names)}")
     return section, name

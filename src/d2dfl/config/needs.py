@@ -20,7 +20,7 @@ FOREVER = 1e12  # seconds
 
 
 @dataclass(frozen=True)
-class Shape:
+class NetworkShape:
     """What a network's arrays look like."""
 
     devices: int

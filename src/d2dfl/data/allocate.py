@@ -205,9 +205,9 @@ def _by_dirichlet(request: Request, argument: float) -> Allocation:
         displaced += size - int(taken.sum())
         while (short := size - int(taken.sum())) > 0:
             room = left - taken
-            wish = np.where(room > 0, shares[device], 0.0)
-            wish = wish if wish.sum() > 0 else room.astype(np.float64)
-            taken += np.minimum(whole_parts(short, wish / wish.sum()), room)
+            wanted = np.where(room > 0, shares[device], 0.0)
+            wanted = wanted if wanted.sum() > 0 else room.astype(np.float64)
+            taken += np.minimum(whole_parts(short, wanted / wanted.sum()), room)
         counts[device, present] = taken
         left -= taken
     return _hand_out(request, counts, displaced)

@@ -19,12 +19,11 @@ from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
 from d2dfl.memory import check_memory
-from d2dfl.storage import LARGEST, open_plain
+from d2dfl.storage import CHUNK, LARGEST, open_plain
 
 MAGIC = b"\x93NUMPY"
 LONGEST_HEADER = 4096
 MOST_AXES = 8
-CHUNK = 1 << 20
 DEFLATE_RATIO = 1032  # no deflated byte stands for more
 END_RECORD, DIRECTORY = 22, 1 << 16  # bytes of an archive's end record; at most of its directory
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)

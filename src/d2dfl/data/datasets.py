@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import RadioConfig
 from d2dfl.config.needs import radio_bytes
+from d2dfl.config.sections.learning import Split
 from d2dfl.data import files
 from d2dfl.data.catalogue import CATALOGUE, Entry
 from d2dfl.data.dataset import Dataset as Dataset
@@ -21,9 +22,10 @@ from d2dfl.data.shares import whole_parts
 from d2dfl.errors import UserError
 from d2dfl.memory import check_memory
 from d2dfl.progress import silent
+from d2dfl.registry import entry_named
 from d2dfl.rng import stream
 
-SPLITS = ("own", "80/20")
+SPLITS = get_args(Split)
 TEST_SHARE = 0.2
 LARGEST_VALUE = 1e9  # of an input or a target: its square must leave room in a sum
 FEWEST = 5  # datapoints of which a fifth is one
@@ -48,9 +50,7 @@ def names() -> tuple[str, ...]:
 
 def describe(name: str) -> Entry:
     """What is known about a dataset before it is read."""
-    if name not in CATALOGUE:
-        raise UserError(f"there is no dataset {name!r}: the datasets are {', '.join(CATALOGUE)}")
-    return CATALOGUE[name]
+    return entry_named("dataset", name, CATALOGUE)
 
 
 def status(name: str) -> Status:
@@ -99,7 +99,11 @@ def load(
     radio: RadioConfig | None = None,
     progress: Copied | None = None,
 ) -> Dataset:
-    """A dataset, split and standardised. A set without a test part of its own is split 80/20, by the seed."""
+    """A dataset, split and standardised. A set without a test part of its own is split 80/20, by the seed.
+
+    With the split `validation` the test part is never seen: a fifth of the training part takes its place. That is what
+    settings are chosen on.
+    """
     entry = describe(name)
     if split not in SPLITS:
         raise UserError(f"data.split cannot be {split!r}: give one of {', '.join(SPLITS)}")
@@ -212,10 +216,13 @@ def _prepare(entry: Entry, raw: Raw, split: str, seed: int, note: str) -> Datase
             np.concatenate([inputs, raw.test_inputs]),
             np.concatenate([targets, raw.test_targets]),
         )
-    if split == "own" and raw.test_inputs is not None:
+    strata = _strata(entry, targets, raw.snr_db)
+    if split != "80/20" and raw.test_inputs is not None:
         train, test = np.arange(len(raw.inputs)), np.arange(len(raw.inputs), len(inputs))
     else:
-        train, test = split_rows(_strata(entry, targets, raw.snr_db), seed)
+        train, test = split_rows(strata, seed)
+    if split == "validation":
+        train, test = (train[rows] for rows in split_rows(strata[train], seed, "validation"))
     low, high = raw.scale
     x_train, x_test = (_rescaled(inputs[rows], low, high) for rows in (train, test))
     standardise(x_train, x_test)
@@ -241,11 +248,13 @@ def _strata(entry: Entry, targets: NDArray[Any], snr_db: NDArray[np.int64] | Non
     return np.asarray(np.unique(keys, return_inverse=True)[1])
 
 
-def split_rows(strata: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def split_rows(
+    strata: NDArray[np.int64], seed: int, name: str = "split"
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Random rows of the training and test part, 80/20, the test part spread evenly over the strata."""
     sizes = np.bincount(strata)
     wanted = whole_parts(round(TEST_SHARE * len(strata)), sizes / len(strata))
-    shuffled = stream(seed, "split").permutation(len(strata))
+    shuffled = stream(seed, name).permutation(len(strata))
     grouped = shuffled[np.argsort(strata[shuffled], kind="stable")]
     rank = np.arange(len(strata)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     is_test = rank < np.repeat(wanted, sizes)

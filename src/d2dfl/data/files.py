@@ -16,10 +16,9 @@ from typing import IO, Any
 from d2dfl.data.packed import gunzipped, opened, skip_to_end, tar_members
 from d2dfl.errors import UserError
 from d2dfl.progress import silent
-from d2dfl.storage import TakenError, locked, make_folder, open_plain, remove_parts, written_whole
+from d2dfl.storage import CHUNK, TakenError, locked, make_folder, open_plain, remove_parts, written_whole
 
 Copied = Callable[[str, int, int], None]  # what is being done, how far, of how much (0: unknown)
-CHUNK = 1 << 20
 LARGEST = 1 << 30  # bytes of a file, of an archive, and of all that is in one; RadioML has 641 million
 
 

@@ -18,7 +18,7 @@ CHANNELS = (1, 3, 4)  # grey, colours, colours with transparency
 MOST_CHANNELS = 8  # of a signal; a first side beyond is the height of an image
 MANY_CLASSES = 1000  # from which as many classes as half the rows are no classes
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Learning = Literal["classes", "numbers"]
+TargetKind = Literal["classes", "numbers"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def own_data(
     *,
     name: str = "own data",
     devices: int | Sequence[Any] | None = None,
-    learning: Learning | None = None,
+    learning: TargetKind | None = None,
     kind: Kind | None = None,
     test: Any = None,
 ) -> OwnData:
@@ -134,7 +134,7 @@ def _laid_out(name: str, values: NDArray[Any], kind: Kind | None) -> tuple[NDArr
     raise UserError(f"{name} has the shape {array.shape}: give rows of features, images or signals, up to 4 axes")
 
 
-def _targets(given: Arrays, learning: Learning | None) -> tuple[NDArray[Any], tuple[str, ...]]:
+def _targets(given: Arrays, learning: TargetKind | None) -> tuple[NDArray[Any], tuple[str, ...]]:
     values = given.targets
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]

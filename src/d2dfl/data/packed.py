@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import IO, cast
 
 from d2dfl.errors import UserError
-from d2dfl.storage import open_plain
+from d2dfl.storage import CHUNK, open_plain
 
-CHUNK = 1 << 20
 BLOCK = 512  # bytes of a tar archive's header; contents are padded to a multiple of it
 MEMBERS = 10_000
 _NOT_WHOLE = (EOFError, zlib.error, OSError)  # what decompressors raise; OSError also for a disk that fails

@@ -1,1 +1,1 @@
-"""Graph discovery: links, messages, rewards, learners, baselines and the reference optimum."""
+"""Graph discovery: `discover`, the paper's equations, the game that learners move in, the methods, and what a graph is worth."""

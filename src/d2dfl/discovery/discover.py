@@ -14,7 +14,7 @@ from d2dfl.discovery.methods import METHODS as METHODS  # also here: plug-ins lo
 from d2dfl.discovery.methods import Method as Method
 from d2dfl.discovery.methods import method_named
 from d2dfl.discovery.needs import check_discovery
-from d2dfl.discovery.task import LinkChoice, Task
+from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
 from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
@@ -23,8 +23,6 @@ from d2dfl.progress import Share, silent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-NEGOTIATION = 3  # V, Q and U over each final link, whatever the method
 
 
 @dataclass(frozen=True)
@@ -132,10 +130,11 @@ def discover(
     )
     graphs: list[Graph] = []
     choices: list[LinkChoice] = []
-    for stage in range(stages):  # R16: discover, exchange, discover again with used neighbours masked
+    for stage in range(stages):  # R16: discover, exchange, discover again with chosen neighbours masked
         if stage:
             spent = outside_requests(first, joined(graphs))  # one budget over all stages
-            network_now, report = _after_stage(task.network, graphs[-1]), _part(progress, stage, stages)
+            network_now = _after_stage(task.network, graphs[-1], choices[-1])
+            report = _part(progress, stage, stages)
             task = replace(
                 task, network=network_now, stage=stage, spent=spent, population=first.population, progress=report
             )
@@ -215,9 +214,10 @@ def _checked(choice: LinkChoice, method: Method, network: Network) -> LinkChoice
     return choice
 
 
-def _after_stage(network: Network, graph: Graph) -> Network:
+def _after_stage(network: Network, graph: Graph, choice: LinkChoice) -> Network:
     """The network as the next stage finds it."""
-    candidates = _masked(network.candidates, graph.slots)
+    # R50: by what was chosen, not by the graph, which has no dead links: else a rule repeats one at every stage.
+    candidates = _masked(network.candidates, choice.slots)
     if network.centroids is None:
         return replace(network, counts=graph.counts_after(network.counts), candidates=candidates)
     counts, centroids, covariances = clusters_after(network, graph)
@@ -241,7 +241,7 @@ def _part(progress: Share, stage: int, stages: int) -> Share:
 def _masked(
     candidates: np.ndarray[Any, np.dtype[np.int32]], slots: np.ndarray[Any, np.dtype[np.int32]]
 ) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """The same candidates without the ones already linked."""
+    """The same candidates without the ones already chosen."""
     result = candidates.copy()
     receiver, edge = np.nonzero(slots >= 0)
     result[receiver, slots[receiver, edge]] = -1

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from d2dfl.config import Config
-from d2dfl.config.needs import FOREVER, Shape, played_bytes
+from d2dfl.config.needs import FOREVER, NetworkShape, played_bytes
 from d2dfl.discovery.methods import METHODS, Method
 from d2dfl.discovery.methods.costs import Game, layout
 from d2dfl.memory import check_memory
@@ -11,7 +11,7 @@ from d2dfl.memory import check_memory
 OVERHEAD_S = 0.01
 
 
-def check_discovery(method: Method, config: Config, shape: Shape) -> None:
+def check_discovery(method: Method, config: Config, shape: NetworkShape) -> None:
     """Refuse a discovery that does not fit beside its network."""
     needed = discovery_bytes(method, config, shape)
     parts = f", {shape.partitions:,} partitions" if acted(method, config, shape) != shape or shape.components else ""
@@ -20,7 +20,7 @@ def check_discovery(method: Method, config: Config, shape: Shape) -> None:
     check_memory(needed, what, f"take a smaller network, or another method{advice}")
 
 
-def discovery_bytes(method: Method, config: Config, shape: Shape) -> float:
+def discovery_bytes(method: Method, config: Config, shape: NetworkShape) -> float:
     """Peak of a discovery in a network that is there already."""
     whole, shape = shape, acted(method, config, shape)
     links, devices = float(shape.devices) * shape.slots, float(shape.devices)
@@ -37,13 +37,13 @@ def discovery_bytes(method: Method, config: Config, shape: Shape) -> float:
     return needed
 
 
-def acted(method: Method, config: Config, shape: Shape) -> Shape:
+def acted(method: Method, config: Config, shape: NetworkShape) -> NetworkShape:
     """R17: a learner that chooses partitions has a slot for each partition of each candidate."""
     split = config.discovery.action == "partition" and method.learns
     return replace(shape, slots=shape.slots * shape.partitions) if split else shape
 
 
-def discovery_seconds(name: str, config: Config, shape: Shape) -> float:
+def discovery_seconds(name: str, config: Config, shape: NetworkShape) -> float:
     """About how long a discovery takes on one core, compilation apart; 0 for a method whose costs nobody knows."""
     method = METHODS.get(name)
     if method is None or method.costs is None:
@@ -53,7 +53,7 @@ def discovery_seconds(name: str, config: Config, shape: Shape) -> float:
     return min(seconds + OVERHEAD_S, FOREVER)
 
 
-def discovery_work(method: Method, config: Config, shape: Shape) -> tuple[float, ...]:
+def discovery_work(method: Method, config: Config, shape: NetworkShape) -> tuple[float, ...]:
     """Amounts of each kind of work that a method does, in the order of its costs."""
     shape = acted(method, config, shape)
     edges = config.discovery.edges

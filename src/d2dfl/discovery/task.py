@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
-from d2dfl.discovery.equations.reward import OVER_ASK, Terms
+from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, board_of
 from d2dfl.network import Network
 from d2dfl.progress import Share, silent
+
+NEGOTIATION = 3  # messages V, Q and U over each final link, whatever the method
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Task:
 
     @property
     def over_ask(self) -> bool:
-        return self.terms.rule == OVER_ASK
+        return self.config.reward.over_ask
 
     def board(self) -> Board:
         """The network laid out for compiled code."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import EnergyConfig
+from d2dfl.config.sections.learning import FIRST_ORDER
 from d2dfl.registry import entry_named
 
 Array = NDArray[np.float64]
@@ -92,7 +93,7 @@ class Radio:
 RADIOS: dict[str, Radio] = {
     radio.name: radio
     for radio in (
-        Radio("first-order", "First-order radio", first_order),
+        Radio(FIRST_ORDER, "First-order radio", first_order),
         Radio("two-slope", "Two slopes", two_slope),
         Radio("shannon", "Shannon rate", shannon),
         Radio("fixed-power", "Fixed power and rate", fixed_power),

@@ -1,11 +1,14 @@
 """Charts, bars and texts of measured cells, for comparisons and reproductions alike."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
+from d2dfl.config import FederationConfig
 from d2dfl.experiment.cell import Contender, Point
 from d2dfl.experiment.measures import Array, geometric_mean, interval, known
 from d2dfl.experiment.results import Results
-from d2dfl.report.findings import Bars, Chart, Line
+from d2dfl.report.findings import Bars, Chart, Line, spanned
 from d2dfl.terminal import UNKNOWN, number
 
 
@@ -33,9 +36,22 @@ def times(ratios: Array) -> str:
     return ratio_text(geometric_mean(ratios))
 
 
-def ratio_text(value: float | None) -> str:
-    """How many times; a dash where nobody knows."""
-    return "–" if value is None else f"{value:.1f}"
+def ratio_text(value: float | None, digits: int = 1) -> str:
+    """How many times, or which share; a dash where nobody knows."""
+    return number(value, digits)
+
+
+def rounds_text(settings: Iterable[FederationConfig]) -> str:
+    """How long trainings are. A round of FedSGD is one step on the whole local gradient, not a number of minibatches."""
+    from d2dfl.federation.schemes import scheme_named  # PyTorch comes with it, and experiments are also listed
+
+    every = list(settings)
+    whole = [scheme_named(one.scheme).full_gradient for one in every]
+    steps = [scheme_named(one.scheme).round_steps(one) for one in every]
+    parts = ["one full gradient"] if any(whole) else []
+    if not all(whole):
+        parts.append(spanned((count for count, full in zip(steps, whole, strict=True) if not full), "minibatch"))
+    return f"{spanned((one.rounds for one in every), 'round')} of {' or '.join(parts)}"
 
 
 def curve_chart(results: Results, point: Point, title: str) -> Chart:

@@ -4,7 +4,6 @@ A state is written beside the older one and synced; then the switch, one small f
 names is removed. So a run that is cut at any moment finds a whole checkpoint, whatever trains together or in turn.
 """
 
-import hashlib
 import json
 import re
 import secrets
@@ -15,7 +14,7 @@ from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.federation import State
-from d2dfl.storage import make_folder, read_json, sync_folder, write_whole
+from d2dfl.storage import json_checksum, make_folder, read_json, sync_folder, write_whole
 
 SWITCH, FOLDER = "checkpoint.json", "checkpoints"
 FORMAT = 1
@@ -68,14 +67,14 @@ class Checkpoints:
 
     def _switch(self, number: int) -> None:
         entries = [self.current.get(place) for place in range(number)]
-        content = {"format": FORMAT, "states": entries, "sha256": _checksum(entries)}
+        content = {"format": FORMAT, "states": entries, "sha256": json_checksum(entries)}
         write_whole(self.folder / SWITCH, json.dumps(content).encode())
 
     def _entries(self, number: int) -> list[dict[str, Any] | None]:
         path = self.folder / SWITCH
         content = read_json(path, "the checkpoint of a run")
         entries = content.get("states") if isinstance(content, dict) else None
-        if not isinstance(entries, list) or content.get("sha256") != _checksum(entries):
+        if not isinstance(entries, list) or content.get("sha256") != json_checksum(entries):
             raise UserError(f"{path} is damaged: {WAY_OUT}")
         if content.get("format") != FORMAT or len(entries) != number or not all(map(_is_entry, entries)):
             raise UserError(f"{path} is not the checkpoint of this run: {WAY_OUT}")
@@ -100,10 +99,6 @@ class Checkpoints:
 
 
 WAY_OUT = "run anew into another folder"
-
-
-def _checksum(entries: Any) -> str:
-    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
 
 def _is_entry(entry: Any) -> bool:

@@ -19,15 +19,16 @@ from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.energy.ledger import PURPOSES, Ledger
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.grid import Cells
-from d2dfl.experiment.inputs import Inputs
+from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
-from d2dfl.experiment.pipeline import Prepared, TrainedCell, factory_of, prepare, train
+from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
 from d2dfl.experiment.results import Results, Row
-from d2dfl.experiment.setting import data_set, paradigm_of, setting_of
+from d2dfl.experiment.setting import paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
 from d2dfl.experiment.training import Weights, models_of, weights_of
 from d2dfl.experiment.values import energy, training_values
 from d2dfl.federation import State, embeddings
+from d2dfl.federation.models import Factory
 from d2dfl.notebook import counted, line, table_html
 from d2dfl.progress import Step, silent
 from d2dfl.storage import write_whole
@@ -48,7 +49,7 @@ class Comparison:
     dataset: Dataset
     cells: tuple[Cell, ...]
     values: tuple[Values, ...]  # of the cells
-    prepared: tuple[Prepared, ...]
+    prepared: tuple[PreparedCell, ...]
     ledgers: tuple[Ledger, ...]  # of the cells, with the radio of the configuration
     embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
     weights: tuple[Weights, ...] = ()  # of the cells: the final model's state, or those of all devices
@@ -151,8 +152,9 @@ def compare(
     # First of all: minutes of discovery would be in vain where the checkpoint turns out to be damaged.
     saved = record.checkpoints.load([config.network.devices] * len(cells)) if record else [None] * len(cells)
     inputs = inputs or Inputs(data_set(config, seed=0))
+    factory = inputs.model or factory_of(config, inputs.dataset)  # likewise a model that is not there
     settings = {seed: setting_of(config, seed, inputs.dataset, inputs.links) for seed in seeds}
-    items: list[Prepared] = []
+    items: list[PreparedCell] = []
     for cell in cells:
         progress(f"discover: {cell.method}, seed {cell.seed}", len(items) / len(cells))
         items.append(prepare(config, settings[cell.seed], cell.method))
@@ -162,12 +164,12 @@ def compare(
             config,
             items,
             inputs.dataset,
-            model=inputs.model,
+            model=factory,
             saved=saved,
             progress=lambda share: progress("train", share),
             on_round=keep,
         )
-    result = _measured(config, inputs, cells, done)
+    result = _measured(config, inputs.dataset, factory, cells, done)
     if record is not None:
         _write(result, record)
     return result
@@ -200,16 +202,17 @@ def _log_round(log: Logs, run: str, state: State) -> None:
     log.log(run, done, values)
 
 
-def _measured(config: Config, inputs: Inputs, cells: Sequence[Cell], done: Sequence[TrainedCell]) -> Comparison:
-    factory = inputs.model or factory_of(config, inputs.dataset)
+def _measured(
+    config: Config, dataset: Dataset, factory: Factory, cells: Sequence[Cell], done: Sequence[TrainedCell]
+) -> Comparison:
     shown: tuple[tuple[str, NDArray[np.float32]], ...] = ()
     if paradigm_of(config).loss is not None:  # models are encoders: what those of the first seed make of test inputs
-        tests = inputs.dataset.test_inputs[:SHOWN]
+        tests = dataset.test_inputs[:SHOWN]
         first = [one for cell, one in zip(cells, done, strict=True) if cell.seed == cells[0].seed]
         shown = tuple((one.item.method, embeddings(factory, one.data, one.state, tests)) for one in first)
     return Comparison(
         config=config,
-        dataset=inputs.dataset,
+        dataset=dataset,
         cells=tuple(cells),
         values=tuple(training_values(one) for one in done),
         prepared=tuple(one.item for one in done),

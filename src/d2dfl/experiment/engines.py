@@ -215,7 +215,7 @@ def leave_with(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-    # joblib takes a worker that has grown by 300 MB for one that leaks and replaces it. Ours keep a data set and compiled
+    # joblib takes a worker that has grown by 300 MB for one that leaks and replaces it. Ours keep a dataset and compiled
     # code for the next task: to make them anew took longer than the tasks.
     with suppress(ImportError):
         from joblib.externals.loky import process_executor

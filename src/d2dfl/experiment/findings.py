@@ -7,14 +7,15 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
-from d2dfl.experiment.charts import curve_chart, energy_bars
+from d2dfl.experiment.charts import curve_chart, energy_bars, rounds_text
 from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.experiment.results import Row
 from d2dfl.experiment.store import CONFIG
+from d2dfl.notebook import counted
 from d2dfl.report.drawing.lines import figure_of, write_figure
-from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, counted, span
+from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, span
 from d2dfl.storage import write_whole
 from d2dfl.terminal import UNKNOWN, number
 
@@ -116,8 +117,8 @@ def findings(comparison: Comparison) -> Findings:
         name="comparison",
         title=f"{dataset.name}, {config.partition.paradigm}, {config.federation.scheme}",
         setting=(
-            f"{counted(len(sizes), 'device')} with {span(sizes)} datapoints, {counted(config.federation.rounds, 'round')} of "
-            f"{config.federation.interval} minibatches, {counted(seeds, 'seed')}{'; ' + dataset.note if dataset.note else ''}"
+            f"{counted(len(sizes), 'device')} with {span(sizes)} datapoints, {rounds_text([config.federation])}, "
+            f"{counted(seeds, 'seed')}{'; ' + dataset.note if dataset.note else ''}"
         ),
         config=config.to_toml(),
         tables=(table_of(comparison),),

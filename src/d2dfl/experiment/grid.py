@@ -20,14 +20,14 @@ from typing import Any
 from d2dfl.errors import UserError
 from d2dfl.experiment.engines import Crew, PoolDiedError, Reply, engine_named, function_named, json_text
 from d2dfl.progress import silent
-from d2dfl.storage import make_folder, read_json, write_whole
+from d2dfl.storage import json_checksum, make_folder, read_json, write_whole
 
 FORMAT = 2
 DEATHS = 2  # of the pool while a task ran alone; once may have been somebody else's hunger for memory
 
 
 @dataclass(frozen=True)
-class Task:
+class GridTask:
     """One cell of a grid."""
 
     key: str  # unique; its file is named after it
@@ -44,7 +44,7 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GridOutcome:
     """All that a grid came to, in the order of its tasks."""
 
     results: dict[str, Any]
@@ -54,7 +54,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Progress:
+class GridProgress:
     """How far a grid is; told at the start and whenever a task ends."""
 
     done: int
@@ -65,7 +65,7 @@ class Progress:
 
 
 def run_grid(
-    tasks: Sequence[Task],
+    tasks: Sequence[GridTask],
     work: str,
     folder: Path,
     *,
@@ -73,8 +73,8 @@ def run_grid(
     workers: int | None = None,
     threads: int = 1,
     resume: bool = False,
-    on_progress: Callable[[Progress], None] = silent,
-) -> Outcome:
+    on_progress: Callable[[GridProgress], None] = silent,
+) -> GridOutcome:
     """Call `work`, named "package.module:function", with the payload of every task, and keep what it returns.
 
     A task that fails or kills its process is reported in the outcome; the others go on. With `resume` only those tasks
@@ -96,7 +96,7 @@ def run_grid(
         found = cells.take(payloads, resume)
         grid = _Grid(tasks, payloads, cells, found, crew.workers, on_progress)
         grid.work(crew)
-    return Outcome(
+    return GridOutcome(
         results={task.key: grid.results[task.key] for task in tasks if task.key in grid.results},
         failures=tuple(grid.failures[task.key] for task in tasks if task.key in grid.failures),
         done_before=len(found),
@@ -141,7 +141,7 @@ class Cells:
         content = {"format": FORMAT, "key": key, "payload": json.loads(payload), "result": json.loads(result)}
         if read_cell(self._cell(key)) == content:  # a run that was cut after it had written this
             return
-        text = json.dumps({**content, "sha256": _checksum(content)}, allow_nan=False)
+        text = json.dumps({**content, "sha256": json_checksum(content)}, allow_nan=False)
         set_aside(self._cell(key))
         write_whole(self._cell(key), f"{text}\n".encode())
 
@@ -171,7 +171,7 @@ def read_cell(path: Path) -> dict[str, Any] | None:
     if not isinstance(cell, dict) or cell.keys() != {"format", "key", "payload", "result", "sha256"}:
         return None
     told = cell.pop("sha256")
-    return cell if cell["format"] == FORMAT and told == _checksum(cell) else None
+    return cell if cell["format"] == FORMAT and told == json_checksum(cell) else None
 
 
 def set_aside(path: Path) -> None:
@@ -181,21 +181,17 @@ def set_aside(path: Path) -> None:
         path.rename(next(name for name in names if not name.exists() and not name.is_symlink()))
 
 
-def _checksum(cell: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(cell, sort_keys=True).encode()).hexdigest()
-
-
 class _Grid:
     """What is done, what failed, and at what pace."""
 
     def __init__(
         self,
-        tasks: Sequence[Task],
+        tasks: Sequence[GridTask],
         payloads: Mapping[str, str],
         cells: Cells,
         found: Mapping[str, Any],
         workers: int,
-        on_progress: Callable[[Progress], None],
+        on_progress: Callable[[GridProgress], None],
     ) -> None:
         self.results, self.failures = dict(found), dict[str, Failure]()
         self._left = {task.key: task for task in tasks if task.key not in found}
@@ -209,7 +205,7 @@ class _Grid:
     def work(self, crew: Crew) -> None:
         """Work on all tasks. When a worker dies, all that were under way may be to blame: they wait, and run alone."""
         waiting = sorted(self._left.values(), key=lambda task: -task.cost)
-        suspects: list[Task] = []
+        suspects: list[GridTask] = []
         deaths: Counter[str] = Counter()
         while waiting or suspects:
             batch = waiting or [suspects.pop(0)]
@@ -232,7 +228,7 @@ class _Grid:
                 else:
                     suspects.insert(0, batch[0])
 
-    def _work_on(self, batch: Sequence[Task], crew: Crew, taken: list[str]) -> None:
+    def _work_on(self, batch: Sequence[GridTask], crew: Crew, taken: list[str]) -> None:
         def calls() -> Iterator[tuple[str, str]]:
             for task in batch:
                 taken.append(task.key)
@@ -257,7 +253,7 @@ class _Grid:
     def _tell(self, key: str | None) -> None:
         pace = pace_of(self._ended, self._workers)
         remaining_s = time_left([task.cost for task in self._left.values()], self._workers, pace)
-        self._on_progress(Progress(len(self.results), self._total, len(self.failures), remaining_s, key))
+        self._on_progress(GridProgress(len(self.results), self._total, len(self.failures), remaining_s, key))
 
 
 def pace_of(ended: Sequence[tuple[float, float]], workers: int) -> float | None:

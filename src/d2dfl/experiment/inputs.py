@@ -2,9 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
@@ -66,10 +63,3 @@ def pinned(config: Config, dealt: bool = False) -> Config:
         )
     known = {"network.devices": devices, "data.sha256": checksum(path)}
     return config.with_(**known, **({"network.partitions": len(own.class_names)} if own.class_names else {}))
-
-
-def checked_seed(seed: Any) -> int:
-    """A seed that random streams can take."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 1 << 63:
-        raise UserError(f"seed cannot be {seed!r:.40}: give a whole number from 0 on")
-    return int(seed)

@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.config.presets import PARADIGMS
 from d2dfl.config.presets import preset as preset_named
+from d2dfl.config.seeds import checked_seed, checked_seeds
 from d2dfl.data.catalogue import Kind
-from d2dfl.data.own import Learning, OwnData, own_data
+from d2dfl.data.own import OwnData, TargetKind, own_data
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.methods import method_named, methods_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.compare import Comparison, compare
-from d2dfl.experiment.inputs import Inputs, checked_seed
+from d2dfl.experiment.inputs import Inputs
 from d2dfl.experiment.pipeline import prepare
-from d2dfl.experiment.setting import setting_of
+from d2dfl.experiment.setting import paradigm_of, setting_of
 from d2dfl.experiment.training import Model, factory_from
-from d2dfl.federation import EMBEDDING
+from d2dfl.federation.models import outputs_for
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
 from d2dfl.network.links import Links, checked_table, checked_trust, links_file
@@ -38,7 +39,7 @@ COLUMNS = ("device", "before", "sent", "received", "lost", "after")
 
 
 @dataclass(frozen=True, repr=False)
-class Shared:
+class ShareResult:
     """Who holds which rows after the exchange, and how they got there."""
 
     names: tuple[str, ...]  # of the devices; all that follows is in this order
@@ -101,7 +102,7 @@ class Shared:
         return "\n".join([self._headline(), *table])
 
     def __repr__(self) -> str:
-        return line("Shared", counted(len(self.names), "device"), self._headline().replace(":", ","))
+        return line("ShareResult", counted(len(self.names), "device"), self._headline().replace(":", ","))
 
     def _repr_html_(self) -> str:
         return table_html(self._headline(), COLUMNS, self._lines())
@@ -128,13 +129,10 @@ class Shared:
         dataset = self.own.dataset()
         if isinstance(model, str):
             config = config.with_(**{"federation.model": model})
-        outputs = EMBEDDING if config.partition.paradigm == "unsupervised" else dataset.classes or 1
+        outputs = outputs_for(dataset.classes, paradigm_of(config).encodes)
         factory = None if model is None or isinstance(model, str) else factory_from(model, dataset.shape, outputs)
         names = [self.discovery.method] if methods is None else _methods(methods)
-        first = self.discovery.seed
-        chosen = list(range(first, first + seeds)) if isinstance(seeds, int) else list(map(checked_seed, seeds))
-        if not chosen:
-            raise UserError(f"seeds cannot be {seeds!r}: give how many, at least 1, or which")
+        chosen = checked_seeds(seeds, self.discovery.seed)
         return compare(config, names, chosen, progress=progress, inputs=Inputs(dataset, self.links, factory))
 
 
@@ -159,7 +157,7 @@ def share(
     method: str | None = None,
     edges: int | None = None,
     seed: int = 0,
-) -> Shared:
+) -> ShareResult:
     """Find who should send which rows to whom, and send them: your data, your devices.
 
     X        rows of features, images (height x width, with channels last or first) or signals, as an array, a list, a
@@ -199,10 +197,10 @@ def share(
     assert item.exchanged is not None
     moved = item.exchanged
     names = own.devices or tuple(map(str, range(settings.network.devices)))
-    return Shared(names, setting.holdings, moved.holdings, moved.transfers, moved.lost, item.discovery, own, known)
+    return ShareResult(names, setting.holdings, moved.holdings, moved.transfers, moved.lost, item.discovery, own, known)
 
 
-def _learning(given: str | None, asked: str) -> Learning | None:
+def _learning(given: str | None, asked: str) -> TargetKind | None:
     """What targets are; None: as they look."""
     if given is None and asked == "supervised":
         return None

@@ -21,13 +21,14 @@ from d2dfl.discovery.methods.dynamic import as_known, with_losses
 from d2dfl.errors import UserError
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import Curves, Federated, State, check_training, model_named, start, train_many
-from d2dfl.federation.models import Factory, default_encoder, default_model
+from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
+from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 from d2dfl.transfer import ExchangeResult, exchange
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedCell:
     """One method on one setting, ready to train."""
 
     method: str
@@ -41,17 +42,17 @@ class Prepared:
 class TrainedCell:
     """What came of a training."""
 
-    item: Prepared
+    item: PreparedCell
     data: Federated
     curves: Curves
     parameters: int  # of one model
     state: State
 
 
-def prepare(config: Config, setting: Setting, method: str) -> Prepared:
+def prepare(config: Config, setting: Setting, method: str) -> PreparedCell:
     """Discover a graph by what the devices tell, and move the datapoints."""
     if method == IID:
-        return Prepared(IID, setting, None, None, _shuffled(setting))
+        return PreparedCell(IID, setting, None, None, _shuffled(setting))
     name = method_named(method).name
     discovery = _settled(discover(setting.reported_network, config, seed=setting.seed, method=name), setting)
     moved = exchange(
@@ -63,24 +64,25 @@ def prepare(config: Config, setting: Setting, method: str) -> Prepared:
         keep=config.exchange.keep,
         lossy=config.exchange.lossy,
         attempts=config.exchange.attempts,
+        within=discovery.network if config.exchange.budget == "hard" else None,
     )
     empty = [device for device, held in enumerate(moved.holdings) if not len(held) and len(setting.holdings[device])]
     if empty:
         raise UserError(
             f"the exchange left device {empty[0]} without data: raise network.threshold, or set exchange.keep=acknowledged"
         )
-    return Prepared(method, setting, discovery, moved, moved.holdings)
+    return PreparedCell(method, setting, discovery, moved, moved.holdings)
 
 
 def train(
     config: Config,
-    items: Sequence[Prepared],
+    items: Sequence[PreparedCell],
     dataset: Dataset,
     *,
     model: Factory | None = None,
     saved: Sequence[State | None] = (),
-    progress: Callable[[float], None] = lambda _: None,
-    on_round: Callable[[int, Sequence[State]], None] = lambda _number, _states: None,
+    progress: Share = silent,
+    on_round: Callable[[int, Sequence[State]], None] = silent,
 ) -> list[TrainedCell]:
     """Train what is prepared, together where that pays, and from saved states where there are any.
 
@@ -104,7 +106,7 @@ def train(
     ]
 
 
-def federated(config: Config, item: Prepared, dataset: Dataset) -> Federated:
+def federated(config: Config, item: PreparedCell, dataset: Dataset) -> Federated:
     """What the devices train on."""
     targets = item.setting.partitioning.labels
     return Federated.of(dataset, item.holdings, targets=targets, loss=paradigm_of(config).loss)
@@ -112,9 +114,13 @@ def federated(config: Config, item: Prepared, dataset: Dataset) -> Federated:
 
 def factory_of(config: Config, dataset: Dataset) -> Factory:
     """The model of the configuration; auto: one that suits the inputs."""
-    name = config.federation.model
+    return model_named(suited(config.federation.model, config, dataset.shape))
+
+
+def suited(name: str, config: Config, shape: Shape) -> str:
+    """The name of a model; instead of auto that of one which suits the paradigm and inputs of this shape."""
     suits = default_encoder if paradigm_of(config).encodes else default_model
-    return model_named(suits(dataset.shape) if name == "auto" else name)
+    return suits(shape) if name == "auto" else name
 
 
 def _shuffled(setting: Setting) -> tuple[NDArray[np.int64], ...]:
@@ -133,5 +139,5 @@ def _settled(found: Discovery, setting: Setting) -> Discovery:
     network = known = replace(setting.network, drop=found.network.drop, rss=found.network.rss)
     if config.channel.dynamic and not method_named(found.method).reference:
         known = as_known(network, config.channel)
-    graph = with_losses(graph_of(known, slots, config.reward.threshold_rule == "over-ask"), network)
+    graph = with_losses(graph_of(known, slots, config.reward.over_ask), network)
     return replace(found, network=network, graph=graph, evaluation=evaluate(network, graph, config.reward))

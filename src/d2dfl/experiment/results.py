@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from d2dfl.config.sections.learning import FIRST_ORDER
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.experiment.cell import Cell, Contender, Point
 from d2dfl.experiment.measures import Array, effort, effort_or_all, final, geometric_mean, known, share_of_gap
@@ -37,7 +38,7 @@ class Results:
     points: tuple[Point, ...]
     seeds: tuple[int, ...]
     found: Mapping[tuple[str, str, int], Mapping[str, Any]]  # (point, contender, seed) -> values
-    radio: str = "first-order"  # by which joules are counted
+    radio: str = FIRST_ORDER  # by which joules are counted
 
     @staticmethod
     def keyed(found: Mapping[Cell, Mapping[str, Any]]) -> dict[tuple[str, str, int], Mapping[str, Any]]:

@@ -12,7 +12,6 @@ from d2dfl.discovery.game.pair_claims import single_label
 from d2dfl.energy.radios import radio_of
 from d2dfl.errors import UserError
 from d2dfl.experiment.inputs import configured_links
-from d2dfl.experiment.inputs import data_set as data_set
 from d2dfl.network import Network
 from d2dfl.network.links import Links
 from d2dfl.partition.kmeans import Clusters
@@ -50,7 +49,7 @@ def setting_of(config: Config, seed: int, dataset: Dataset, links: Links | None 
     paradigm.check(dataset)
     radio_of(config.energy)  # energy is counted at the end: a wrong name is found now
     truth = paradigm.skew(config, dataset)
-    holdings = dataset.owners.holdings if dataset.owners else dealt_out(config, truth, seed, dataset.name)
+    holdings = holdings_at_start(config, dataset, truth, seed)
     around = (links or configured_links(config)).around
     partitioning = paradigm.part(config, dataset, holdings, seed)
     counts = held_counts(holdings, partitioning.partition_of, partitioning.partitions)
@@ -66,13 +65,17 @@ def setting_of(config: Config, seed: int, dataset: Dataset, links: Links | None 
     return Setting(config, seed, holdings, partitioning, network, reported, truth, values)
 
 
-def dealt_out(config: Config, truth: NDArray[np.int64], seed: int, name: str) -> tuple[NDArray[np.int64], ...]:
-    """Who holds what at the start, by the configuration's rule."""
+def holdings_at_start(
+    config: Config, dataset: Dataset, truth: NDArray[np.int64], seed: int
+) -> tuple[NDArray[np.int64], ...]:
+    """Who holds what at the start: as the data says, or dealt out by the configuration's rule."""
+    if dataset.owners:
+        return dataset.owners.holdings
     rule, devices = config.data.allocation, config.network.devices
     samples = config.data.samples or min(largest(truth, devices, rule), config.network.samples_per_device)
     if not samples:
         raise UserError(
-            f"{name} has {len(truth):,} datapoints to train on, too few for {rule} at each of {devices:,} devices: "
+            f"{dataset.name} has {len(truth):,} datapoints to train on, too few for {rule} at each of {devices:,} devices: "
             f"give {what_would_fit(truth, devices, rule)}"
         )
     return tuple(allocate(truth, devices, rule, samples=samples, seed=seed))

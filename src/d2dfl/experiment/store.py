@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from d2dfl.config import Config
-from d2dfl.config.config import MOST_SEEDS
+from d2dfl.config.seeds import are_seeds
 from d2dfl.errors import UserError
 from d2dfl.storage import LOCK, PART, TakenError, locked, make_folder, read_json, read_text, remove_parts, write_whole
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FORMAT = 2
 MARK, CONFIG, RESULTS = "run.json", "config.toml", "results.json"
 PACKAGES = ("d2dfl", "numpy", "scipy", "numba", "torch", "scikit-learn")
-Kind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
+FolderKind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
 Again = Literal["refuse", "resume", "add"]  # where the folder holds a run of this kind already
 
 
@@ -36,7 +36,7 @@ Again = Literal["refuse", "resume", "add"]  # where the folder holds a run of th
 class Plan:
     """What a run folder is for. Two runs with the same plan give the same results."""
 
-    kind: Kind
+    kind: FolderKind
     config: str = ""  # TOML
     choices: dict[str, Any] = field(default_factory=dict)  # plain values: methods, seeds, a scale
 
@@ -212,13 +212,9 @@ def comparison_in(path: Path) -> tuple[Config, list[str], list[int]]:
     methods, seeds = mark["plan"].get("methods"), mark["plan"].get("seeds")
     if not isinstance(methods, list) or not methods or not all(isinstance(name, str) for name in methods):
         raise UserError(f"{path / MARK} was changed by hand: its methods are not a list of names")
-    if not isinstance(seeds, list) or not seeds or len(seeds) > MOST_SEEDS or not all(map(_is_seed, seeds)):
+    if not are_seeds(seeds):
         raise UserError(f"{path / MARK} was changed by hand: its seeds are not a list of whole numbers")
     return Config().with_toml(mark["config"]), methods, seeds
-
-
-def _is_seed(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 1 << 63
 
 
 def _check(path: Path, plan: Plan, again: Again) -> None:

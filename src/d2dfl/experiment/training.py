@@ -3,7 +3,7 @@
 import copy
 import inspect
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2dfl.config import Config
+from d2dfl.config.seeds import checked_seed
 from d2dfl.data import Dataset
 from d2dfl.errors import UserError, described
-from d2dfl.experiment.inputs import checked_seed
-from d2dfl.experiment.setting import dealt_out, paradigm_of
+from d2dfl.experiment.pipeline import suited
+from d2dfl.experiment.setting import holdings_at_start, paradigm_of
 from d2dfl.federation import Curves, Federated, State, check_training, model_named, model_of, start
 from d2dfl.federation import train as train_federation
-from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
+from d2dfl.federation.models import Factory, Shape
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.notebook import counted, facts_html, line
+from d2dfl.progress import Share, silent
 from d2dfl.storage import write_whole
 
 if TYPE_CHECKING:
@@ -83,7 +85,7 @@ def train(
     model: Model | None = None,
     holdings: Sequence[NDArray[np.int64]] | None = None,
     seed: int = 0,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: Share = silent,
 ) -> Trained:
     """Federated learning on what every device holds.
 
@@ -99,10 +101,10 @@ def train(
     )
     if isinstance(data, Federated) and holdings is not None:
         raise UserError("holdings are given twice: a Federated says itself who holds what")
-    name = settings.model if model is None else model
-    if name == "auto":
-        name = (default_encoder if paradigm_of(config).encodes else default_model)(devices.shape)
-    factory = factory_from(name, devices.shape, devices.outputs)
+    chosen = settings.model if model is None else model
+    if isinstance(chosen, str):
+        chosen = suited(chosen, config, devices.shape)
+    factory = factory_from(chosen, devices.shape, devices.outputs)
     check_training(factory, [(devices, seed)], settings)
     state = start(factory, devices, settings, seed)
     curves = train_federation(factory, devices, settings, seed, progress, state=state)
@@ -112,11 +114,7 @@ def train(
 def _on_devices(dataset: Dataset, config: Config, holdings: Sequence[NDArray[np.int64]] | None, seed: int) -> Federated:
     paradigm = paradigm_of(config)
     if holdings is None:
-        held = (
-            dataset.owners.holdings
-            if dataset.owners
-            else dealt_out(config, paradigm.skew(config, dataset), seed, dataset.name)
-        )
+        held = holdings_at_start(config, dataset, paradigm.skew(config, dataset), seed)
     else:
         held = tuple(np.asarray(rows) for rows in holdings)
         if any(rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu") for rows in held):

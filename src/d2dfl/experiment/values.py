@@ -7,13 +7,13 @@ from d2dfl.energy.bill import BeforeTraining, ModelTraffic, bill
 from d2dfl.energy.ledger import Ledger, Meter
 from d2dfl.energy.radios import RADIOS
 from d2dfl.experiment.cell import Values
-from d2dfl.experiment.pipeline import Prepared, TrainedCell
+from d2dfl.experiment.pipeline import PreparedCell, TrainedCell
 from d2dfl.federation import Curves
 from d2dfl.network import Network
 from d2dfl.transfer import held_counts
 
 
-def exchange_values(item: Prepared) -> Values:
+def exchange_values(item: PreparedCell) -> Values:
     """What is known before training starts."""
     truth = item.setting.truth
     before, after = (held_counts(held, truth, int(truth.max()) + 1) for held in (item.setting.holdings, item.holdings))
@@ -62,7 +62,7 @@ def training_values(done: TrainedCell) -> Values:
     }
 
 
-def energy(item: Prepared, curves: Curves, parameters: int, radio: str | None = None) -> Ledger:
+def energy(item: PreparedCell, curves: Curves, parameters: int, radio: str | None = None) -> Ledger:
     """Joules that the devices spent until the end of the training (R28); None: the configuration's radio."""
     setting = item.setting
     settings = setting.config.energy

@@ -17,7 +17,7 @@ VIEWED = 2048  # test datapoints from which the loss of a contrastive run is est
 
 
 @dataclass(frozen=True)
-class Exam:
+class ModelEvaluation:
     """What one run is tested on. All that is drawn depends on the seed alone: it is the same for all methods."""
 
     devices: NDArray[np.int64]  # whose models are tested
@@ -29,7 +29,7 @@ class Exam:
     @classmethod
     def of(
         cls, data: Federated, settings: FederationConfig, seed: int, shared: bool, offset: int, place: torch.device
-    ) -> "Exam":
+    ) -> "ModelEvaluation":
         """One shared model, or the models of all devices; with a probe those of PROBED devices at most.
 
         `offset` says where the pooled set of the run begins. The probe learns from datapoints of the whole pooled set,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.losses import Loss, loss_named
-from d2dfl.federation.models import EMBEDDING, Shape
+from d2dfl.federation.models import Shape, outputs_for
 
 if TYPE_CHECKING:
     from d2dfl.data import Dataset
@@ -89,7 +89,7 @@ class Federated:
             tuple(members),
             dataset.test_inputs,
             dataset.test_targets,
-            outputs or (EMBEDDING if encodes else dataset.classes or 1),
+            outputs or outputs_for(dataset.classes, encodes),
             loss,
         )
 

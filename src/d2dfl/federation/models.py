@@ -20,6 +20,11 @@ EMBEDDING = 8  # outputs of the two encoders (Appendix C)
 SIDE = 32  # AlexNet's input; smaller images get a border of zeros
 
 
+def outputs_for(classes: int, encodes: bool) -> int:
+    """Numbers that a model gives for an input: an embedding, one a class, or the number to predict."""
+    return EMBEDDING if encodes else classes or 1
+
+
 def alexnet(shape: Shape, outputs: int) -> nn.Module:
     """AlexNet for 32 x 32 images: five convolutions and three dense layers, 2.6 million parameters."""
     channels, height, width = _image("alexnet", shape)

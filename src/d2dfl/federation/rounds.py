@@ -15,7 +15,7 @@ from torch import Tensor
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.batches import Batches, plan_of
-from d2dfl.federation.evaluation import Exam
+from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.loop import Executor
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
@@ -32,7 +32,7 @@ class Run:
     seed: int
     state: State
     batches: Batches
-    exam: Exam
+    evaluation: ModelEvaluation
     first: int  # its devices are the rows from here on
     offset: int  # its pooled set begins here
     here: NDArray[np.bool_]  # [device] present in this round
@@ -113,10 +113,10 @@ class Training:
     def _evaluate(self, run: Run) -> None:
         """Test the model of all, or the models of each where they differ (R33)."""
         curves, done = run.state.curves, run.state.round
-        losses, scores = run.exam.results(self.executor, run.state.params)
+        losses, scores = run.evaluation.results(self.executor, run.state.params)
         fine = np.isfinite(losses) & np.isfinite(scores)
         if not fine.all():
-            whose = "the shared model" if self.scheme.shared else f"device {run.exam.devices[np.argmin(fine)]}"
+            whose = "the shared model" if self.scheme.shared else f"device {run.evaluation.devices[np.argmin(fine)]}"
             raise UserError(
                 f"the test loss of {whose} is no longer a number in round {done}: "
                 f"give a learning rate below {self.settings.learning_rate:g}"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from d2dfl.config import FederationConfig
 from d2dfl.federation.batches import Batches
-from d2dfl.federation.evaluation import Exam
+from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.capacity import SHARE, bytes_per_device, free_bytes
 from d2dfl.federation.executors.loop import TEST_PIECE, Job, channels_last
 from d2dfl.federation.executors.registry import Notice, choose_executor, processor, stack_pays
@@ -97,7 +97,7 @@ def train_many(
     runs: Sequence[tuple[Federated, int]],
     settings: FederationConfig,
     progress: Share = silent,
-    on_round: Callable[[int, State], None] = lambda _number, _state: None,
+    on_round: Callable[[int, State], None] = silent,
     states: Sequence[State] | None = None,
     notice: Notice = silent,
 ) -> list[Curves]:
@@ -192,8 +192,8 @@ def _prepare(
         state.params = params[rows]
         state.memory = {name: held[rows] for name, held in memory.items()}
         batches = Batches(data.members, seed, 0 if scheme.full_gradient else settings.batch)
-        exam = Exam.of(data, settings, seed, scheme.shared, offset, place)
-        prepared.append(Run(data, seed, state, batches, exam, first, offset, np.ones(data.devices, dtype=bool)))
+        evaluation = ModelEvaluation.of(data, settings, seed, scheme.shared, offset, place)
+        prepared.append(Run(data, seed, state, batches, evaluation, first, offset, np.ones(data.devices, dtype=bool)))
         first += data.devices
     job = Job(model, layout, data.objective(settings), settings, scheme.proximal, inputs, targets)
     return Training(settings, scheme, prepared, params, memory, choose_executor(job, notice))

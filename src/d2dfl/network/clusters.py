@@ -71,14 +71,6 @@ def dense(candidates: NDArray[np.int32], values: NDArray[np.float64], missing: f
     return table
 
 
-def unreliable_pair(
-    candidates: NDArray[np.int32], drop: NDArray[np.float64], cluster: NDArray[np.int32], reliability: float
-) -> tuple[int, int] | None:
-    """A pair inside one cluster that does not meet alpha_D, or None if every pair does."""
-    receiver, transmitter = _violation(candidates, drop, cluster, reliability)
-    return None if receiver < 0 else (int(receiver), int(transmitter))
-
-
 @kernel
 def _reliable(candidates: Any, drop: Any, receiver: Any, transmitter: Any, reliability: Any) -> Any:
     for slot in range(candidates.shape[1]):
@@ -114,22 +106,3 @@ def _grow(candidates: Any, drop: Any, reliability: Any) -> Any:
         next_member[device] = first_member[cluster[device]]
         first_member[cluster[device]] = device
     return cluster
-
-
-@kernel
-def _violation(candidates: Any, drop: Any, cluster: Any, reliability: Any) -> Any:
-    devices = candidates.shape[0]
-    last_member = np.full(cluster.max() + 1, -1, np.int32)
-    previous = np.full(devices, -1, np.int32)
-    for device in range(devices):
-        member = last_member[cluster[device]]
-        while member >= 0:
-            if not (
-                _reliable(candidates, drop, device, member, reliability)
-                and _reliable(candidates, drop, member, device, reliability)
-            ):
-                return device, member
-            member = previous[member]
-        previous[device] = last_member[cluster[device]]
-        last_member[cluster[device]] = device
-    return -1, -1

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.config import ChannelConfig, Config
-from d2dfl.config.needs import Shape, check_network, slots_of
+from d2dfl.config.needs import NetworkShape, check_network, slots_of
 from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.errors import UserError
 from d2dfl.network import channel, clusters, trust
@@ -69,10 +69,10 @@ class Network:
         return facts_html("Network", self._facts())
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> NetworkShape:
         """What memory and time depend on."""
         components = 0 if self.centroids is None else int(self.centroids.shape[2])
-        return Shape(self.devices, self.slots, self.partitions, components)
+        return NetworkShape(self.devices, self.slots, self.partitions, components)
 
     @property
     def population(self) -> NDArray[np.float64]:

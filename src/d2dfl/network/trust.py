@@ -1,7 +1,7 @@
-"""Who trusts whom with what (paper eq. trust_matrix, Appendix D, R27).
+"""Who trusts whom with what (paper eq. trust_matrix, Section III, Appendix D, R27, R46).
 
-A trust rule is a text: "random:0.5", "block", "rows:0.5", "columns:0.5", "full", "none", or the path of an .npy file
-that holds trust[transmitter, receiver, partition]. Rules fill the receiver x slot layout directly, so that 100,000
+A trust rule is a text: "random:0.5", "block", "rows:0.5", "columns:0.5", "insecure:0.5", "full", "none", or the path of
+an .npy file that holds trust[transmitter, receiver, partition]. Rules fill the receiver x slot layout directly, so that 100,000
 devices need no N x N table.
 """
 
@@ -42,11 +42,20 @@ def columns(candidates: Candidates, partitions: int, sparsity: float, seed: int)
     return random(candidates, partitions, DENSITY, seed) & ~closed[candidates]
 
 
+def insecure(candidates: Candidates, partitions: int, share: float, seed: int) -> Trust:
+    """A share of the devices is held to be insecure by *everybody*: they receive nothing (Section III, R46)."""
+    devices = candidates.shape[0]
+    order = stream(seed, "trust-insecure").permutation(devices)
+    closed: Trust = order < round(_share(share) * devices)
+    return random(candidates, partitions, DENSITY, seed) & ~closed[:, None, None]
+
+
 def block(candidates: Candidates, partitions: int, density: float, seed: int) -> Trust:
     """Each transmitter's matrix is block diagonal, blocks of 2 to 4 receivers x 2 to 4 partitions (Appendix D).
 
     Blocks run along the diagonal and start again at the first partition when partitions run out, so that every
-    receiver lies in one block. Inside a block an entry is 1 with probability `density`.
+    receiver lies in one block. R27: inside a block an entry is 1 with probability `density`, as everywhere else; full
+    blocks are block:1.
     """
     devices = candidates.shape[0]
     if devices > BLOCK_LIMIT:
@@ -81,9 +90,10 @@ def none(candidates: Candidates, partitions: int, _: float, __: int) -> Trust:
 # name -> (rule, value when the text gives none)
 RULES: dict[str, tuple[Callable[[Candidates, int, float, int], Trust], float]] = {
     "random": (random, DENSITY),
-    "block": (block, 1.0),
+    "block": (block, DENSITY),
     "rows": (rows, 0.5),
     "columns": (columns, 0.5),
+    "insecure": (insecure, 0.5),
     "full": (full, 1.0),
     "none": (none, 0.0),
 }

@@ -7,6 +7,7 @@ from d2dfl.errors import UserError
 from d2dfl.paper.experiment import Experiment
 from d2dfl.paper.verdicts import Expected, expected
 from d2dfl.plugins import load_file
+from d2dfl.registry import entry_named
 
 
 def scripts_folder() -> Path:
@@ -24,7 +25,7 @@ def load_experiment(name: str) -> Experiment:
     """An experiment of this package, or of a script of one's own (a path that ends in .py)."""
     path = Path(name) if name.endswith(".py") else scripts_folder() / f"{name.replace('-', '_')}.py"
     if not path.is_file():
-        raise UserError(f"there is no experiment {name!r}: the experiments are {', '.join(experiment_names())}")
+        entry_named("experiment", name, dict.fromkeys(experiment_names()))
     found = getattr(load_file(path), "EXPERIMENT", None)
     if not isinstance(found, Experiment):
         raise UserError(f"{path} has no EXPERIMENT")

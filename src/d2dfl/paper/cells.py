@@ -10,7 +10,7 @@ from d2dfl.experiment.cell import Cell, Measure, Values
 
 if TYPE_CHECKING:  # PyTorch and the compiler wait until something is measured: experiments are also listed
     from d2dfl.data import Dataset
-    from d2dfl.experiment.pipeline import Prepared
+    from d2dfl.experiment.pipeline import PreparedCell
     from d2dfl.experiment.setting import Setting
 
 
@@ -36,7 +36,7 @@ def train(cells: Sequence[Cell]) -> list[Values]:
     return trained(cells, [prepared(cell) for cell in cells])
 
 
-def trained(cells: Sequence[Cell], items: "Sequence[Prepared]") -> list[Values]:
+def trained(cells: Sequence[Cell], items: "Sequence[PreparedCell]") -> list[Values]:
     """Train and measure what is prepared."""
     from d2dfl.experiment import pipeline
     from d2dfl.experiment.values import training_values
@@ -50,14 +50,14 @@ def exchange_only(cells: Sequence[Cell]) -> list[Values]:
     return [exchange_values(prepared(cell)) for cell in cells]
 
 
-def exchange_values(item: "Prepared") -> Values:
+def exchange_values(item: "PreparedCell") -> Values:
     """What is known before training starts."""
     from d2dfl.experiment import values
 
     return values.exchange_values(item)
 
 
-def prepared(cell: Cell) -> "Prepared":
+def prepared(cell: Cell) -> "PreparedCell":
     """A cell up to the exchange."""
     from d2dfl.experiment.pipeline import prepare
 
@@ -71,7 +71,7 @@ def dataset_of(config: Config) -> "Dataset":
 
 @lru_cache(maxsize=2)
 def _dataset(config: Config) -> "Dataset":
-    from d2dfl.experiment.setting import data_set
+    from d2dfl.experiment.inputs import data_set
 
     return data_set(config, seed=0)
 

@@ -55,8 +55,8 @@ def method_table(results: Results, point: Point, title: str) -> Table:
             (
                 row.title,
                 text(results.final(point, contender.name)),
-                f"{row.over_devices:.3f}" if row.over_devices > 0 else "–",
-                "–" if row.gap_closed is None else f"{row.gap_closed:.2f}",
+                ratio_text(row.over_devices if row.over_devices > 0 else None, 3),
+                ratio_text(row.gap_closed, 2),
                 ratio_text(row.rounds_ratio),
                 ratio_text(row.joules_ratio),
                 f"{row.moved:,.0f} / {row.lost:,.0f}",

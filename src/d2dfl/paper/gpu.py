@@ -17,14 +17,14 @@ import joblib
 
 from d2dfl.experiment.cell import Cell, Values
 from d2dfl.experiment.engines import leave_with, limit_threads, one_line
-from d2dfl.experiment.grid import Cells, Failure, Outcome, Progress, Task, time_left
-from d2dfl.experiment.pipeline import Prepared
+from d2dfl.experiment.grid import Cells, Failure, GridOutcome, GridProgress, GridTask, time_left
+from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.paper.cells import prepared, trained
 
 
 def run_on_gpu(
-    tasks: Sequence[Task], folder: Path, workers: int | None, on_progress: Callable[[Progress], None]
-) -> Outcome:
+    tasks: Sequence[GridTask], folder: Path, workers: int | None, on_progress: Callable[[GridProgress], None]
+) -> GridOutcome:
     """The grid of cells that train; those of a task at once, without the ones that could not be prepared.
 
     Tasks train one after the other in the order given, so that a run that is cut leaves whole experiments behind.
@@ -39,24 +39,24 @@ def run_on_gpu(
         for task in trainer.tasks:
             if task.key not in trainer.ended:
                 trainer.blame(task.key, f"a process that prepares died: {one_line(error)}", "")
-    return Outcome(trainer.results, tuple(trainer.failures), 0, time.monotonic() - began)
+    return GridOutcome(trainer.results, tuple(trainer.failures), 0, time.monotonic() - began)
 
 
 @dataclass
 class Trainer:
     """What is done, what failed, and at what pace."""
 
-    tasks: Sequence[Task]
+    tasks: Sequence[GridTask]
     cells: Cells
-    on_progress: Callable[[Progress], None]
+    on_progress: Callable[[GridProgress], None]
     results: dict[str, Any] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     ended: set[str] = field(default_factory=set)  # tasks
     spent: float = 0.0  # seconds
 
-    def train(self, task: Task, answer: "Sequence[Prepared | Broken]") -> None:
+    def train(self, task: GridTask, answer: "Sequence[PreparedCell | Broken]") -> None:
         start = time.monotonic()
-        good: list[tuple[dict[str, Any], Prepared]] = []
+        good: list[tuple[dict[str, Any], PreparedCell]] = []
         for values, item in zip(task.payload["cells"], answer, strict=True):
             if isinstance(item, Broken):
                 self.blame(f"{task.key}/{values['method']}", item.reason, item.trace)
@@ -77,7 +77,7 @@ class Trainer:
         self.spent += time.monotonic() - start
         self.tell(task.key)
 
-    def _alone(self, task: Task, values: dict[str, Any], item: Prepared) -> list[Values]:
+    def _alone(self, task: GridTask, values: dict[str, Any], item: PreparedCell) -> list[Values]:
         """The values of one cell, or none where it breaks."""
         try:
             return _trained([(values, item)])
@@ -93,31 +93,31 @@ class Trainer:
         left = [task.cost for task in self.tasks if task.key not in self.ended]
         done = sum(task.cost for task in self.tasks if task.key in self.ended)
         remaining = time_left(left, 1, self.spent / done if done else None)
-        self.on_progress(Progress(len(self.results), len(self.tasks), len(self.failures), remaining, key))
+        self.on_progress(GridProgress(len(self.results), len(self.tasks), len(self.failures), remaining, key))
 
 
-def _trained(good: "Sequence[tuple[dict[str, Any], Prepared]]") -> list[Values]:
+def _trained(good: "Sequence[tuple[dict[str, Any], PreparedCell]]") -> list[Values]:
     """The cells that were prepared, all at once."""
     cells = [Cell.from_plain(values) for values, _ in good]
     return trained(cells, [item for _, item in good]) if cells else []
 
 
-def _prepared_in_parallel(tasks: Sequence[Task], workers: int | None) -> "Iterator[list[Prepared | Broken]]":
+def _prepared_in_parallel(tasks: Sequence[GridTask], workers: int | None) -> "Iterator[list[PreparedCell | Broken]]":
     """In the order of the tasks, a few ahead of the training."""
     width = workers or max(joblib.cpu_count() - 1, 1)
     options = {"inner_max_num_threads": 1, "initializer": leave_with, "initargs": (os.getpid(),)}
     with joblib.parallel_config(backend="loky", **options):
         parallel = joblib.Parallel(n_jobs=max(width, 2), return_as="generator", pre_dispatch=2 * width, batch_size=1)
-        answers: Iterator[list[Prepared | Broken]] = parallel(
+        answers: Iterator[list[PreparedCell | Broken]] = parallel(
             joblib.delayed(_prepare)(dict(task.payload)) for task in tasks
         )
         yield from answers
 
 
-def _prepare(payload: dict[str, Any]) -> "list[Prepared | Broken]":
+def _prepare(payload: dict[str, Any]) -> "list[PreparedCell | Broken]":
     """What a worker does: all cells of a task up to the exchange, each for itself."""
     limit_threads(1)
-    found: list[Prepared | Broken] = []
+    found: list[PreparedCell | Broken] = []
     for values in payload["cells"]:
         try:
             found.append(prepared(Cell.from_plain(values)))

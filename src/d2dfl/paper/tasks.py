@@ -11,7 +11,7 @@ from typing import Any
 SIZES = {"radio": 990, "cifar10": 1200, "svhn": 1200, "fmnist": 6000, "usps": 2600, "california": 600}
 CALM = 0.003  # learning rate of California Housing: at 0.01 one run in ten has a loss that is no longer a number
 EMBEDDED = {"radio": "radio", "california": "diabetes"}  # what stands in at the tiny scale; digits for images
-RADIO = {"tiny": (24, 10), "small": (240, 10), "paper": (400, 0)}  # signals of a modulation and SNR, lowest SNR in dB
+SIGNALS = {"tiny": (24, 10), "small": (240, 10), "paper": (400, 0)}  # signals of a modulation and SNR, lowest SNR in dB
 
 
 def task(dataset: str, scale: str, *, devices: int = 25, paradigm: str = "supervised") -> dict[str, Any]:
@@ -19,7 +19,7 @@ def task(dataset: str, scale: str, *, devices: int = 25, paradigm: str = "superv
     settings: dict[str, Any] = {"data.dataset": dataset, "network.devices": devices}
     settings |= {"tiny": _tiny, "small": _small, "paper": _paper}[scale](dataset, devices, paradigm)
     if dataset == "radio":
-        each, lowest = RADIO[scale]
+        each, lowest = SIGNALS[scale]
         settings |= {"radio.per_cell": each, "radio.lowest_snr_db": lowest}
     if dataset == "svhn":
         settings["data.verify"] = False  # a part of the set will do

@@ -25,10 +25,10 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.measures import Array, interval, known
 from d2dfl.paper.experiment import SYSTEMS
 from d2dfl.paper.results import Shown
-from d2dfl.report.findings import Verdict
+from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Verdict
+from d2dfl.storage import read_text
 
-REPRODUCED, DIRECTION, NOT, FEW = "reproduced", "direction only", "not reproduced", "too few seeds"
-NO_CLAIM, UNSAID = "no claim", "not said"  # numbers that belong beside the paper's, which says nothing about them
+UNSAID = "not said"  # numbers that belong beside the paper's, which says nothing about them
 LEAST = 3  # seeds: two that happen to agree have an interval without width
 TITLES = {system.name: system.title for system in SYSTEMS}
 
@@ -64,8 +64,8 @@ def expected(folder: Path) -> Mapping[str, Expected]:
     """The paper's numbers, from expected.toml."""
     path = folder / "expected.toml"
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
+        tables = tomllib.loads(read_text(path, "the paper's numbers"))
+    except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not readable: {error}") from None
     return {name: _read(table, tables) for name, table in tables.items() if not name.startswith("_")}
 

@@ -110,32 +110,6 @@ def common_subspace(
     return Subspace(mean, found, (*sums, told[0], *summaries, told[1]))
 
 
-def subspace_error(one: Array, other: Array) -> float:
-    """Sine of the largest principal angle between two subspaces, each given by orthonormal rows; 0: the same.
-
-    The strictest measure: one wrong direction of many gives 1. Where the last component kept and the first one left
-    out have nearly equal variance it is large although little variance is missed; `mean_squared_sine` is milder.
-    """
-    return min(1.0, float(np.linalg.norm(_residual(one, other), 2)))
-
-
-def mean_squared_sine(one: Array, other: Array) -> float:
-    """Mean over the principal angles of the squared sine: the share of one subspace that lies outside the other."""
-    return float(np.sum(_residual(one, other) ** 2) / len(other))
-
-
-def captured(components: Array, inputs: NDArray[np.floating], mean: Array) -> float:
-    """Variance of the inputs around the mean inside a subspace, as a share of what PCA of all inputs would capture.
-
-    1 is the best that as many components can do. Inputs without variance: 1.
-    """
-    with one_thread():
-        scatter = _scatter(_flat(inputs), mean)
-        size = len(scatter)
-        best = eigh(scatter, eigvals_only=True, subset_by_index=[size - len(components), size - 1]).sum()
-        return float(np.sum((components @ scatter) * components) / best) if best > 0 else 1.0
-
-
 def _flat(inputs: NDArray[np.floating]) -> NDArray[np.floating]:
     return inputs.reshape(len(inputs), int(np.prod(inputs.shape[1:])))
 
@@ -239,8 +213,3 @@ def _filled(directions: Array, count: int) -> Array:
         rest -= known.T @ (known @ rest)  # once more, for the last digits
         rows[number] = rest / np.linalg.norm(rest)
     return rows
-
-
-def _residual(one: Array, other: Array) -> Array:
-    """The part of the rows of `other` outside the span of `one`: its singular values are sines of principal angles."""
-    return np.asarray(other - (other @ one.T) @ one)

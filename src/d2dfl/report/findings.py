@@ -13,12 +13,20 @@ from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
 from d2dfl.errors import UserError
-from d2dfl.notebook import counted as counted
+from d2dfl.notebook import counted, plural
 from d2dfl.storage import read_json, write_whole
 from d2dfl.terminal import plain
 
 FORMAT = 1
 FILE = "findings.json"
+# What a verdict may be, the best first; without a claim there is a number to show, and nothing to judge.
+REPRODUCED, DIRECTION, NOT, FEW, NO_CLAIM = VERDICTS = (
+    "reproduced",
+    "direction only",
+    "not reproduced",
+    "too few seeds",
+    "no claim",
+)
 LARGEST = 1e100  # a larger number was never measured, and its square would not be finite
 Texts = tuple[str, ...]
 Numbers = tuple[float, ...]
@@ -45,7 +53,7 @@ class Verdict:
     system: str  # who was measured: "paper's learner" or "ours"
     paper: str  # as the paper says it
     ours: str  # mean and confidence interval over seeds
-    verdict: str  # reproduced, direction only, not reproduced
+    verdict: str  # one of VERDICTS
     seeds: int = 0  # that the interval is over; 0: not told
 
 
@@ -201,6 +209,12 @@ def span(values: Iterable[int]) -> str:
     """Whole numbers in a sentence: the one they all are, or the least and the largest."""
     found = sorted(set(values))
     return f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}"
+
+
+def spanned(values: Iterable[int], noun: str) -> str:
+    """1 device, 25 devices, 5 to 25 devices."""
+    found = list(values)
+    return counted(found[0], noun) if len(set(found)) == 1 else f"{span(found)} {plural(noun)}"
 
 
 def read_record(kind: Any, content: Any) -> Any:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.report.drawing.scene import Links, Stage, bent, link_width, stage_at
+from d2dfl.report.drawing.scene import Arrows, Stage, bent, link_width, stage_at
 from d2dfl.report.findings import Layer, Map
 
 
@@ -25,10 +25,10 @@ def most_sent(item: Map) -> float:
     return max((sum(link.amounts) for layer in item.layers for link in layer.links), default=0.0)
 
 
-def layer_links(layer: Layer, partitions: int, stage: Stage, most: float) -> Links:
+def layer_links(layer: Layer, partitions: int, stage: Stage, most: float) -> Arrows:
     """The links of one method, bent as in drawing/picture.py."""
     amount = np.array([link.amounts for link in layer.links], dtype=np.float64).reshape(len(layer.links), partitions)
-    links = Links(
+    links = Arrows(
         sender=np.array([link.transmitter for link in layer.links], dtype=np.int64),
         receiver=np.array([link.receiver for link in layer.links], dtype=np.int64),
         trusted=np.array([link.trusted for link in layer.links], dtype=np.int64),

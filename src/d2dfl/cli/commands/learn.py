@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands.options import Learning, Seed
-from d2dfl.config.config import MOST_SEEDS
+from d2dfl.config.seeds import MOST_SEEDS, checked_seeds
 from d2dfl.discovery.methods import method_named, methods_named
 from d2dfl.errors import UserError
 
@@ -55,4 +55,4 @@ def compare(
     from d2dfl.cli.learn import compare_and_print
 
     out, resume, log = options.out, options.resume, options.log or []
-    compare_and_print(config, names, list(range(seeds)), out, RUNS / "compare", resume, log)
+    compare_and_print(config, names, checked_seeds(seeds), out, RUNS / "compare", resume, log)

@@ -8,6 +8,7 @@ import typer
 
 from d2dfl.config import Config
 from d2dfl.config.presets import PARADIGMS, preset
+from d2dfl.config.seeds import LARGEST_SEED
 from d2dfl.errors import UserError
 from d2dfl.storage import read_text
 
@@ -33,7 +34,7 @@ TrustRule = Annotated[
         show_default=False,
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**63 - 1)]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=LARGEST_SEED)]
 NetworkFile = Annotated[
     Path | None, typer.Option("--network", help="A network of your own: .npz or .json.", show_default=False)
 ]

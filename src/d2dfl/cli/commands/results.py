@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from d2dfl.config.config import MOST_SEEDS
+from d2dfl.config.seeds import MOST_SEEDS
 
 PAGE = Path("report.html")
 

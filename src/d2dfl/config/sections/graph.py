@@ -7,6 +7,12 @@ from d2dfl.config.metrics import METRICS
 from d2dfl.config.section import Section, option
 from d2dfl.errors import UserError
 
+RewardKind = Literal["gain", "change"]  # compiled code knows the words of these lists by their places
+ThresholdRule = Literal["over-ask", "tolerance", "before-loss", "strict"]
+BudgetRule = Literal["hinge", "ratio", "literal"]
+Agreement = Literal["ratio", "literal", "mean", "median"]
+Untried = Literal["once", "zero", "optimistic"]
+
 
 @dataclass(frozen=True)
 class NetworkConfig(Section):
@@ -18,7 +24,8 @@ class NetworkConfig(Section):
     samples_per_device: int = option(1200, "datapoints that a device holds at the start", low=0, high=1_000_000_000)
     threshold: str = option("iid", "datapoints a partition should keep: a share of the device's data, or iid (1/L)")
     trust: str = option(
-        "random:0.5", "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, full, none, or an .npy file"
+        "random:0.5",
+        "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, insecure:SHARE, full, none, or an .npy file (R27, R46)",
     )
     file: str = option("", "run, compare: .npz or .json with links of your own, and trust if it is known")
     sha256: str = option("", "its checksum, which a run was made with; empty: any")
@@ -85,23 +92,19 @@ class ChannelConfig(Section):
 class RewardConfig(Section):
     """The reward of a device and of the network (R1, R7 to R9)."""
 
-    kind: Literal["gain", "change"] = option(
-        "gain", "R7: distance to i.i.d. won (gain), or distance moved (change, literal)"
-    )
+    kind: RewardKind = option("gain", "R7: distance to i.i.d. won (gain), or distance moved (change, literal)")
     metric: str = option("total-variation", "R8: distance between label distributions", names=METRICS)
     gate: int = option(
         0, "labels that must meet their threshold before diversity pays (L-hat); 0: no gate", low=0, high=100_000
     )
-    threshold_rule: Literal["over-ask", "tolerance", "before-loss", "strict"] = option(
-        "over-ask", "R1: how a threshold can be met over a lossy link"
-    )
+    threshold_rule: ThresholdRule = option("over-ask", "R1: how a threshold can be met over a lossy link")
     tolerance: float = option(0.2, "R1 tolerance: a label counts from (1 - tolerance) of its threshold", low=0, high=1)
     diversity_weight: float = option(1.0, "alpha_1", low=-1000000.0, high=1000000.0)
     reliability_weight: float = option(0.2, "alpha_2", low=-1000000.0, high=1000000.0)
     budget_weight: float = option(1.0, "alpha_3", low=-1000000.0, high=1000000.0)
-    budget_rule: Literal["hinge", "ratio", "literal"] = option("hinge", "R9: -max(0, d-B)/B, (B-d)/B, or B-d")
+    budget_rule: BudgetRule = option("hinge", "R9: -max(0, d-B)/B, (B-d)/B, or B-d")
     global_weight: float = option(0.5, "gamma: weight of the global reward", low=0, high=1000000.0)
-    agreement: Literal["ratio", "literal", "mean", "median"] = option(
+    agreement: Agreement = option(
         "ratio", "R11: ratio of mean divergences - 1, sum of ratios, mean or median of ratios - 1"
     )
     agreement_weight: float = option(
@@ -110,6 +113,11 @@ class RewardConfig(Section):
     ridge: float = option(
         0.1, "R11: added to every cluster's covariance, as a share of the mean variance", low=0, high=1000000.0
     )
+
+    @property
+    def over_ask(self) -> bool:
+        """R1: whether a receiver asks for more than it lacks, by what will be lost."""
+        return self.threshold_rule == "over-ask"
 
 
 @dataclass(frozen=True)
@@ -142,7 +150,7 @@ class QlearningConfig(Section):
     )
     temperature: float = option(0.2, "R3: softmax temperature at the start", low=1e-09, high=1000000.0)
     temperature_end: float = option(0.02, "R3: softmax temperature at the end", low=1e-09, high=1000000.0)
-    untried: Literal["once", "zero", "optimistic"] = option("once", "R13: what an action that was never tried is worth")
+    untried: Untried = option("once", "R13: what an action that was never tried is worth")
     final: Literal["argmax", "sample"] = option("argmax", "R3: how the graph is read off the policies")
     state: Literal["link", "vector"] = option(
         "link", "R5, dynamic: a state is the link's own level, or the whole vector"
@@ -164,7 +172,7 @@ class MarginalConfig(Section):
     )
     spread: float = option(
         0.05,
-        "what fulfilling the wish of a device with one label is worth, so that different labels meet",
+        "what fulfilling the claim of a device with one label is worth, so that different labels meet",
         low=0,
         high=1000000.0,
     )

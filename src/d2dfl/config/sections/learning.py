@@ -5,10 +5,12 @@ from typing import Literal
 
 from d2dfl.config.section import Section, option
 
+Split = Literal["own", "80/20", "validation"]  # which datapoints are learned from, which are tested on
 Summary = Literal["dispca", "projectors", "scatter"]  # what a device tells of its inputs
 Features = Literal["raw", "spectrum", "gradients", "auto"]  # what projections are made of
 Cuts = Literal["global", "local", "quantiles"]  # where a target is cut into ranges
 Keeping = Literal["delete", "acknowledged", "copy"]  # what a sender does with what it sent
+FIRST_ORDER = "first-order"  # the radio by which joules are counted unless another is named (R28)
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,11 @@ class DataConfig(Section):
     dataset: str = option(
         "digits", "dataset; `d2dfl data list` names them; or a file of your own: .npz, .csv, .parquet"
     )
-    split: Literal["own", "80/20"] = option("own", "the set's own training and test part, or the paper's 80/20")
+    split: Split = option(
+        "own",
+        "the set's own training and test part, the paper's 80/20, or validation: the training part alone, 80/20, to "
+        "choose settings on",
+    )
     allocation: str = option("labels:3", "who holds what: labels:K (70/20/10 for 3), dirichlet:ALPHA, shards:K, iid")
     samples: int = option(
         0,
@@ -89,7 +95,7 @@ class RadioConfig(Section):
 
 @dataclass(frozen=True)
 class ExchangeConfig(Section):
-    """How datapoints move (R20, R21)."""
+    """How datapoints move (R9, R20, R21)."""
 
     keep: Keeping = option(
         "delete", "R21: a sender deletes what it sent, deletes what was acknowledged, or keeps a copy"
@@ -97,6 +103,9 @@ class ExchangeConfig(Section):
     lossy: bool = option(True, "R20: each datapoint is lost with the link's loss probability")
     attempts: int = option(
         1, "transmissions of a datapoint before it is given up; 1: sent once, as in the text", low=1, high=1_000_000
+    )
+    budget: Literal["hard", "soft"] = option(
+        "hard", "R9: clusters take at most their budget from outside (hard), or what the graph says (soft)"
     )
 
 
@@ -157,7 +166,7 @@ class FederationConfig(Section):
 class EnergyConfig(Section):
     """What transmissions cost (R28). `d2dfl compare` charges them with one radio; constants are those of all."""
 
-    radio: str = option("first-order", "energy of a transmission: first-order, two-slope, shannon, fixed-power")
+    radio: str = option(FIRST_ORDER, "energy of a transmission: first-order, two-slope, shannon, fixed-power")
     server_factor: float = option(
         3.0, "distance to the server, in mean distances between devices", low=0, high=1000000000.0
     )

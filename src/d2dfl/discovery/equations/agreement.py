@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from d2dfl.compiled import leaf, part
-from d2dfl.discovery.equations.gaussian import LITERAL, MEDIAN, NOTHING, RATIO
+from d2dfl.discovery.equations.gaussian import LITERAL, MEDIAN, RATIO
+from d2dfl.discovery.equations.messages import LEAST
 
 
 @leaf
@@ -69,7 +70,7 @@ def shape_of(gauss: Any, device: Any, moments: Any, mean: Any, spread: Any) -> A
     components = mean.shape[1]
     gain = 0.0
     for cluster in range(clusters):
-        now = moments[cluster] if moments[cluster, 0] > NOTHING else gauss.own[device, cluster]
+        now = moments[cluster] if moments[cluster, 0] > LEAST else gauss.own[device, cluster]
         mass = now[0]
         for a in range(components):
             mean[cluster, a] = now[1 + a] / mass

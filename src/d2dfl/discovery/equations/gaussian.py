@@ -13,25 +13,25 @@ the sum of KL divergences over all pairs of devices and clusters needs no pairs:
 left is a product of sums over devices (`agreement.divergence`). A changed link costs the same in a network of any size.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel
 from d2dfl.config.needs import POINTS
+from d2dfl.config.sections.graph import Agreement
 from d2dfl.network import Network
 
-RATIO, LITERAL, MEAN, MEDIAN = range(4)
-KINDS = ("ratio", "literal", "mean", "median")
-NOTHING = 1e-9  # less of a datapoint is none
+KINDS: tuple[str, ...] = get_args(Agreement)
+RATIO, LITERAL, MEAN, MEDIAN = range(len(KINDS))
 Array = NDArray[np.float64]
 
 
 class Gauss(NamedTuple):
     """What does not change while a game is played."""
 
-    wish: Array  # [receiver, slot, cluster of the transmitter] datapoints asked for
+    request: Array  # [receiver, slot, cluster of the transmitter] datapoints asked for
     # Moments are a mass, its first moment [d] and its second moment, upper triangle by rows [d (d + 1) / 2].
     own: Array  # [device, cluster, moment] of one of its datapoints
     pull: Array  # [receiver, slot, cluster of the transmitter, own cluster, moment] of one datapoint received
@@ -41,7 +41,7 @@ class Gauss(NamedTuple):
     pairs: Array  # [device, device, cluster, cluster] divergences before; empty unless ratios are asked for pairwise
 
 
-class Shape(NamedTuple):
+class ClusterState(NamedTuple):
     """The clusters of all devices as a game stands."""
 
     mean: Array  # [device, cluster, d]
@@ -116,7 +116,7 @@ def gauss_of(network: Network, ridge_share: float, kind: int) -> Gauss | None:
     spreads = covariances + ridge * np.eye(components)
     table = pair_divergences(centroids, spreads)
     return Gauss(
-        wish=cluster_requests(network),
+        request=cluster_requests(network),
         own=own,
         pull=pull,
         trace=np.einsum("nldd->nl", spreads),
@@ -127,23 +127,23 @@ def gauss_of(network: Network, ridge_share: float, kind: int) -> Gauss | None:
 
 
 def cluster_requests(network: Network) -> Array:
-    """wish[receiver, slot, cluster of the transmitter]: Q split by distance from the receiver's centroids (eq. usp_mp).
+    """request[receiver, slot, cluster of the transmitter]: Q split by distance from the receiver's centroids (eq. usp_mp).
 
     R24: split over the clusters that the transmitter may send, so that a receiver gets what it asks for.
     """
     centroids, _ = described(network)
     request = network.need[:, 0]
-    wish = np.zeros(network.trust.shape)
+    found = np.zeros(network.trust.shape)
     for receiver in range(network.devices):
         remote = centroids[network.candidates[receiver]]  # [slot, cluster, d]
         far = np.linalg.norm(remote[:, :, None] - centroids[receiver], axis=-1).sum(axis=-1)
         heard = (network.candidates[receiver] >= 0)[:, None]
-        allowed = network.trust[receiver] & heard & (network.counts[network.candidates[receiver]] > 0)
+        allowed = network.trust[receiver] & heard & (network.surplus[network.candidates[receiver]] > 0)
         # Where all centroids coincide there is nothing to prefer.
         far = np.where(allowed, np.where((far * allowed).sum(axis=1, keepdims=True) > 0, far, 1.0), 0.0)
         whole = far.sum(axis=1, keepdims=True)
-        wish[receiver] = request[receiver] * np.divide(far, whole, out=np.zeros_like(far), where=whole > 0)
-    return wish
+        found[receiver] = request[receiver] * np.divide(far, whole, out=np.zeros_like(far), where=whole > 0)
+    return found
 
 
 @kernel
@@ -197,13 +197,13 @@ def pair_divergences(means: Array, spreads: Array) -> Array:
     return np.maximum(table, 0.0)
 
 
-def shape_before(gauss: Gauss | None, devices: int, kind: int) -> Shape | None:
+def shape_before(gauss: Gauss | None, devices: int, kind: int) -> ClusterState | None:
     """Room for the clusters of all devices; None where partitions are labels."""
     if gauss is None:
         return None
     clusters, moments = gauss.own.shape[1:]
     d = components_of(moments)
-    return Shape(
+    return ClusterState(
         mean=np.zeros((devices, clusters, d)),
         spread=np.zeros((devices, clusters, d, d)),
         inverse=np.zeros((devices, clusters, d, d)),

@@ -15,18 +15,20 @@ Every equation stands here once. Learners, the game and the measure of a finishe
 differ only in how they come by counts, losses and requests.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import inlined, kernel, leaf
 from d2dfl.config import RewardConfig
+from d2dfl.config.sections.graph import Agreement, BudgetRule, RewardKind, ThresholdRule
 from d2dfl.discovery.equations.diversity import MetricCode, distance, distance_of, metric_code
 
-GAIN, CHANGE = range(2)
-HINGE, RATIO, LITERAL = range(3)
-OVER_ASK, TOLERANCE, BEFORE_LOSS, STRICT = range(4)
+# Places of the words in the lists of the settings.
+GAIN, CHANGE = range(len(get_args(RewardKind)))
+HINGE, RATIO, LITERAL = range(len(get_args(BudgetRule)))
+OVER_ASK, TOLERANCE, BEFORE_LOSS, STRICT = range(len(get_args(ThresholdRule)))
 ROUNDING = 1e-9  # a threshold met up to this share of a datapoint is met
 
 
@@ -52,18 +54,18 @@ class Terms(NamedTuple):
     def of(cls, config: RewardConfig, clustered: bool = False) -> "Terms":
         return cls(
             metric=metric_code(config.metric),
-            kind=("gain", "change").index(config.kind),
+            kind=get_args(RewardKind).index(config.kind),
             gate=config.gate,
-            rule=("over-ask", "tolerance", "before-loss", "strict").index(config.threshold_rule),
+            rule=get_args(ThresholdRule).index(config.threshold_rule),
             tolerance=config.tolerance,
             diversity=config.diversity_weight,
             reliability=config.reliability_weight,
             budget=config.budget_weight,
-            budget_rule=("hinge", "ratio", "literal").index(config.budget_rule),
+            budget_rule=get_args(BudgetRule).index(config.budget_rule),
             gamma=config.global_weight,
             own=1.0 if clustered else 1.0 + config.global_weight,
             agreement=config.global_weight * config.agreement_weight if clustered else 0.0,
-            agreement_kind=("ratio", "literal", "mean", "median").index(config.agreement),
+            agreement_kind=get_args(Agreement).index(config.agreement),
             clustered=clustered,
         )
 

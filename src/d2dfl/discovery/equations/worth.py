@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import RewardConfig
-from d2dfl.discovery.equations.gaussian import NOTHING, described, pair_divergences, ridge_of, standard_points
+from d2dfl.discovery.equations.gaussian import described, pair_divergences, ridge_of, standard_points
+from d2dfl.discovery.equations.messages import LEAST
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
 
 Array = NDArray[np.float64]
-LEAST = 1e-9  # added to a divergence before dividing by it
+SOFTENER = 1e-9  # added to a divergence before dividing by it
 
 
 class Worth(NamedTuple):
@@ -49,7 +50,7 @@ def clusters_after(network: Network, graph: Graph) -> tuple[Array, Array, Array]
                 np.add.at(mass, nearest, weight)
                 np.add.at(first, nearest, weight * places)
                 np.add.at(second, nearest, weight * places[:, :, None] * places[:, None, :])
-        for cluster in np.nonzero(mass > NOTHING)[0]:
+        for cluster in np.nonzero(mass > LEAST)[0]:
             mean = first[cluster] / mass[cluster]
             means[device, cluster] = mean
             spreads[device, cluster] = second[cluster] / mass[cluster] - np.outer(mean, mean)
@@ -65,7 +66,7 @@ def agreement_between(before: Array, after: Array, kind: str) -> float:
     one, two = before[pairs], after[pairs]
     if kind == "ratio":
         return float(one.sum() / max(two.sum(), 1e-9 * one.sum()) - 1.0)
-    ratios = (one + LEAST) / (two + LEAST)
+    ratios = (one + SOFTENER) / (two + SOFTENER)
     if kind == "literal":
         return float(ratios.sum())
     return float((np.median(ratios) if kind == "median" else ratios.mean()) - 1.0)

@@ -79,7 +79,7 @@ def _clustered_gains(board: Any, terms: Any, play: Any, gauss: Any, known: Any, 
         arrives = 1.0 - board.drop[receiver, slot]
         whole = 0.0
         for cluster in range(clusters):
-            amount = min(gauss.wish[receiver, slot, cluster], board.surplus[transmitter, cluster])
+            amount = min(gauss.request[receiver, slot, cluster], board.surplus[transmitter, cluster])
             amounts[cluster] = amount * arrives
             whole += amount
         if whole <= 0.0:

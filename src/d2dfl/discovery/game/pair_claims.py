@@ -9,7 +9,7 @@ been claimed. A device with a single label claims one pair of it with a label th
 these the most alike (`Network.label_distance`, partition/sketches.py), or the next label in turn where devices do not know what is
 alike. The list makes as many rounds as a device may have links.
 
-A wish counts as `marginal.spread` when a device chooses, so it decides between links of nearly equal worth. It is not
+A claim counts as `marginal.spread` when a device chooses, so it decides between links of nearly equal worth. It is not
 part of the objective, of which it may cost a little.
 """
 
@@ -32,9 +32,9 @@ def single_label(counts: Counts) -> NDArray[np.int64]:
 def claims(
     own: NDArray[np.int64], offered: NDArray[np.bool_], edges: int, label_distance: Counts | None = None
 ) -> NDArray[np.bool_]:
-    """[device, label] the labels that a device wishes for, as many as it may have links.
+    """[device, label] the labels that a device claims, as many as it may have links.
 
-    own[device] is its only label, or -1: it wishes for nothing then; offered[device, label] what it could receive.
+    own[device] is its only label, or -1: it claims nothing then; offered[device, label] what it could receive.
     """
     labels = offered.shape[1]
     step = np.subtract.outer(np.arange(labels), np.arange(labels)).T % labels  # from row to column, round the circle
@@ -42,7 +42,7 @@ def claims(
     # Ranks, not distances: they break ties between equally often claimed pairs and never outweigh a claim.
     rank = np.argsort(np.argsort(order, axis=1, kind="stable"), axis=1) / labels
     claimed = np.zeros((labels, labels))
-    wished = np.zeros(offered.shape, dtype=bool)
+    found = np.zeros(offered.shape, dtype=bool)
     open_to = offered.copy()
     turns = np.nonzero(own >= 0)[0]
     open_to[turns, own[turns]] = False
@@ -54,15 +54,15 @@ def claims(
             partner = int(np.where(open_to[device], claimed[label] + rank[label], np.inf).argmin())
             claimed[label, partner] += 1
             claimed[partner, label] += 1
-            wished[device, partner] = True
+            found[device, partner] = True
             open_to[device, partner] = False
-    return wished
+    return found
 
 
 def claim_values(
     board: Board, known: NDArray[np.bool_], edges: int, label_distance: Counts | None = None
 ) -> NDArray[np.float32]:
-    """[receiver, slot] share of what a transmitter could send that is wished for."""
+    """[receiver, slot] share of what a transmitter could send that is claimed."""
     own = single_label(board.counts)
     found = np.zeros(known.shape, dtype=np.float32)
     receivers, slots = np.nonzero(known & (own >= 0)[:, None])
@@ -70,7 +70,7 @@ def claim_values(
     amount = np.minimum(spare, board.need[receivers])
     offered = np.zeros(board.counts.shape, dtype=bool)
     np.logical_or.at(offered, receivers, amount > 0)
-    wished = claims(own, offered, edges, label_distance)
+    mine = claims(own, offered, edges, label_distance)
     whole = amount.sum(axis=1)
-    found[receivers, slots] = (amount * wished[receivers]).sum(axis=1) / np.where(whole > 0, whole, 1.0)
+    found[receivers, slots] = (amount * mine[receivers]).sum(axis=1) / np.where(whole > 0, whole, 1.0)
     return found

@@ -28,7 +28,7 @@ def _ask_each(board: Any, play: Any, gauss: Any, receiver: Any) -> None:
         slot = slots[receiver, edge]
         for label in range(surplus.shape[1]):
             spare = slot >= 0 and surplus[candidates[receiver, slot], label] > 0.0
-            request[receiver, edge, label] = gauss.wish[receiver, slot, label] if spare else 0.0
+            request[receiver, edge, label] = gauss.request[receiver, slot, label] if spare else 0.0
 
 
 @leaf

@@ -14,6 +14,7 @@ from d2dfl.discovery.game.estimates import HOPELESS, own_gains
 from d2dfl.discovery.game.state import NO_LINK, set_link, taken
 
 SLIGHT = 1e-10  # improvements below this are rounding
+NO_DEVICE = np.int64(-1)
 FINISH = 40.0  # messages per device kept for the end of a cycle, at temperature 0
 
 
@@ -22,7 +23,7 @@ class LearnerState(NamedTuple):
 
     known: NDArray[np.bool_]  # [receiver, slot] introduced at the start
     bonus: NDArray[np.float32]  # [receiver, slot] what the transmitter itself gained, by its last quote
-    wish: NDArray[np.float32]  # [receiver, slot] what the link is worth to the receiver beyond the objective
+    claim: NDArray[np.float32]  # [receiver, slot] what the link is worth to the receiver beyond the objective
     draws: NDArray[np.int64]  # [device] random numbers used
     messages: NDArray[np.float64]  # [1] sent so far
     counts: NDArray[np.float64]  # [1] counts inside them
@@ -127,7 +128,7 @@ def revise(
                 estimate[slot] = HOPELESS
                 continue
             noise[slot] = _gumbel(learner.draws, key, receiver, temperature)
-            noise[slot] += learner.wish[receiver, slot]  # like the noise, it is no part of the objective
+            noise[slot] += learner.claim[receiver, slot]  # like the noise, it is no part of the objective
             estimate[slot] += learner.bonus[receiver, slot] + noise[slot]
     while True:
         top: Any = NO_LINK
@@ -155,13 +156,15 @@ def run_cycle(
     begin: Any,
     end: Any,
     stop: Any,
+    limit: Any,
     hot: Any,
     first: Any,
     free: Any,
 ) -> Any:
     """Revisions in turn from device `first` on, until `stop` messages are spent or nobody moves at temperature 0.
 
-    The temperature falls linearly from `hot`, at `begin` messages, to 0 a little before `end`. Returns the next device.
+    The temperature falls linearly from `hot`, at `begin` messages, to 0 a little before `end`. Returns the next device,
+    or NO_DEVICE where its revision would take more than `limit` messages in all: it is not begun.
     """
     devices, edges = play.slots.shape
     cold = max(begin + 0.5 * (end - begin), end - FINISH * devices)
@@ -171,8 +174,15 @@ def run_cycle(
         changed = False
         before = learner.messages[0]
         for edge in range(edges):
+            old, counts, reals = np.int64(play.slots[receiver, edge]), learner.counts[0], learner.reals[0]
+            spent = learner.messages[0]
             if revise(board, terms, play, learner, keys[receiver], receiver, edge, temperature, free):
                 changed = True
+            if learner.messages[0] > limit:
+                set_link(board, terms, play, receiver, edge, old)
+                learner.messages[0], learner.counts[0], learner.reals[0] = spent, counts, reals
+                learner.revisions[0] -= 1
+                return NO_DEVICE
         if temperature <= 0.0 and not changed:
             learner.quiet[0] += 1
         elif learner.messages[0] == before:

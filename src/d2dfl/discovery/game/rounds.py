@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from d2dfl.compiled import leaf, part
 from d2dfl.discovery.equations.agreement import agreement_of, give_away, settle, take_in
-from d2dfl.discovery.equations.gaussian import Shape, shape_before
+from d2dfl.discovery.equations.gaussian import ClusterState, shape_before
 from d2dfl.discovery.equations.reward import OVER_ASK, Terms, diversity_score, local_reward, meets, overall_rewards
 from d2dfl.discovery.game.board import Board
 
@@ -30,7 +30,7 @@ class Round(NamedTuple):
     used: NDArray[np.float64]  # [cluster]
     local: NDArray[np.float64]  # [device] r
     reward: NDArray[np.float64]  # [device] R
-    shape: Shape | None  # data clusters after the round; None where partitions are labels
+    shape: ClusterState | None  # data clusters after the round; None where partitions are labels
 
 
 def round_of(board: Board, terms: Terms) -> Round:
@@ -91,7 +91,7 @@ def _copy(source: Any, target: Any) -> None:
 @part
 def _clustered_round(board: Any, terms: Any, work: Any, gauss: Any) -> None:
     """Algorithm 2 and its rewards: the demand, then each device's clusters, then what all of them have in common."""
-    candidates, surplus, counts, wish = board.candidates, board.surplus, board.counts, gauss.wish
+    candidates, surplus, counts, request = board.candidates, board.surplus, board.counts, gauss.request
     slots, drop, demand, used, shape = work.slot, work.drop, work.demand, work.used, work.shape
     devices, clusters = counts.shape
     demand[:] = 0.0
@@ -100,7 +100,7 @@ def _clustered_round(board: Any, terms: Any, work: Any, gauss: Any) -> None:
             transmitter = candidates[device, slots[device]]
             for cluster in range(clusters):
                 if surplus[transmitter, cluster] > 0.0:
-                    demand[transmitter, cluster] += wish[device, slots[device], cluster]
+                    demand[transmitter, cluster] += request[device, slots[device], cluster]
     _copy(board.spent, used)
     moments, amounts = np.empty(gauss.own.shape[1:]), np.empty(clusters)
     for device in range(devices):
@@ -115,7 +115,7 @@ def _clustered_round(board: Any, terms: Any, work: Any, gauss: Any) -> None:
             transmitter = candidates[device, slot]
             for cluster in range(clusters):
                 spare, asked = surplus[transmitter, cluster], demand[transmitter, cluster]
-                amount = wish[device, slot, cluster] * (min(1.0, spare / asked) if asked > 0.0 else 0.0)
+                amount = request[device, slot, cluster] * (min(1.0, spare / asked) if asked > 0.0 else 0.0)
                 whole += amount
                 amounts[cluster] = amount * (1.0 - drop[device])
             take_in(gauss, device, slot, amounts, moments)

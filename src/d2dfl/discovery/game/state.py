@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel, part
-from d2dfl.discovery.equations.gaussian import Shape, shape_before
+from d2dfl.discovery.equations.gaussian import ClusterState, shape_before
 from d2dfl.discovery.equations.reward import Terms, budget_term, cluster_weight, total_reward
 from d2dfl.discovery.game.board import Board
 from d2dfl.discovery.game.requests import fill_requests, link, serve, touch, unlink
@@ -39,7 +39,7 @@ class Play(NamedTuple):
     queue: NDArray[np.int64]  # [device] devices that the current change touches
     clock: NDArray[np.int64]  # [1] number of the current change
     size: NDArray[np.int64]  # [1] devices that it touched
-    shape: Shape | None  # data clusters as they stand; None where partitions are labels
+    shape: ClusterState | None  # data clusters as they stand; None where partitions are labels
 
 
 def start(board: Board, terms: Terms, edges: int) -> Play:

@@ -4,18 +4,19 @@ A softmax row is never summed as a whole. Each device keeps exp weights in block
 of each block; a step changes one weight, re-adds one block, and samples by walking over the blocks, then inside one.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel, leaf
 from d2dfl.config import QlearningConfig
+from d2dfl.config.sections.graph import Untried
 from d2dfl.discovery.game.board import Board
 
 OPTIMISTIC = 1.0
 LARGEST = 600.0  # exponents beyond are cut: exp(709) is infinite
-ONCE, ZERO, HOPEFUL = range(3)
+ONCE, ZERO, HOPEFUL = range(len(get_args(Untried)))
 
 
 class Tables(NamedTuple):
@@ -52,7 +53,7 @@ def rules_of(config: QlearningConfig) -> Rules:
         reduction=config.reduction,
         multiply=config.reduction_rule == "multiply",
         literal=config.update == "literal",
-        untried=("once", "zero", "optimistic").index(config.untried),
+        untried=get_args(Untried).index(config.untried),
     )
 
 

@@ -27,6 +27,7 @@ class Method:
     by_default: bool = True  # among "all" where methods are trained side by side
     drawn: bool = False  # among those that are drawn side by side unless others are named
     package: str = ""  # that it needs and that is not installed with the others
+    extra: str = ""  # of d2dfl, which brings that package
     reference: bool = False  # knows everything: what others are measured by
     costs: Costs | None = None  # what it takes in memory and time, where that is known
 
@@ -113,6 +114,7 @@ METHODS: dict[str, Method] = {
             learns=False,
             by_default=False,
             package="torch_geometric",
+            extra="gcn",
             costs=costs.GCN,
         ),
         Method(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from d2dfl.config import Config
-from d2dfl.config.needs import POINTS, Shape
+from d2dfl.config.needs import POINTS, NetworkShape
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Game:
     clusters: float  # numbers of the data clusters of a device; 0: partitions are labels
 
     @classmethod
-    def of(cls, shape: Shape, edges: int, at_once: int) -> "Game":
+    def of(cls, shape: NetworkShape, edges: int, at_once: int) -> "Game":
         clusters = float(shape.partitions) * shape.components**2
         return cls(float(shape.devices), float(shape.slots), float(shape.partitions), edges, at_once, clusters)
 
@@ -41,7 +41,7 @@ class Game:
         return self.links * self.edges
 
 
-def layout(game: Game, shape: Shape) -> float:
+def layout(game: Game, shape: NetworkShape) -> float:
     """Numbers that are laid out for compiled code; data clusters take points that stand for them."""
     points = POINTS * (shape.components**2 + game.partitions * shape.components) / 4
     return game.stages * game.links * game.partitions * (1.0 + points)
@@ -51,7 +51,7 @@ def _no_work(config: Config, game: Game) -> tuple[float, ...]:
     return ()
 
 
-def _no_bytes(config: Config, whole: Shape, shape: Shape) -> float:
+def _no_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
     return 0.0
 
 
@@ -61,7 +61,9 @@ class Costs:
 
     seconds: tuple[float, ...]
     work: Callable[[Config, Game], tuple[float, ...]] = _no_work
-    more_bytes: Callable[[Config, Shape, Shape], float] = _no_bytes  # given the network's shape, and as it is acted in
+    more_bytes: Callable[[Config, NetworkShape, NetworkShape], float] = (
+        _no_bytes  # given the network's shape, and as it is acted in
+    )
     advice: str = ""  # how it could take less memory
 
 
@@ -77,7 +79,7 @@ def _revisions(messages: int, game: Game) -> tuple[float, ...]:
     return spent, spent * known * game.partitions, spent * game.clusters
 
 
-def _label_tables(config: Config, whole: Shape, shape: Shape) -> float:
+def _label_tables(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
     """Which labels meet: tables of all pairs of them."""
     return 0.0 if shape.components else 48.0 * float(whole.partitions) ** 2
 
@@ -92,7 +94,7 @@ def _qlearning_work(config: Config, game: Game) -> tuple[float, ...]:
     return _steps_work(config.qlearning.steps, actions if config.channel.dynamic else math.sqrt(actions), game)
 
 
-def _qlearning_bytes(config: Config, whole: Shape, shape: Shape) -> float:
+def _qlearning_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
     settings, links, devices = config.qlearning, float(shape.devices) * shape.slots, float(shape.devices)
     if config.channel.dynamic:
         rows = settings.steps + 1 if settings.state == "vector" else config.channel.levels
@@ -105,7 +107,7 @@ def _bandit_work(config: Config, game: Game) -> tuple[float, ...]:
     return _steps_work(config.bandit.steps, game.slots + 1.0, game)
 
 
-def _bandit_bytes(config: Config, whole: Shape, shape: Shape) -> float:
+def _bandit_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
     return 40.0 * shape.devices * shape.slots
 
 
@@ -113,7 +115,7 @@ def _greedy_work(config: Config, game: Game) -> tuple[float, ...]:
     return game.pairs, game.pairs * game.partitions, game.pairs * game.clusters
 
 
-def _heap(config: Config, whole: Shape, shape: Shape) -> float:
+def _heap(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
     """A heap of Python's own numbers."""
     return 120.0 * shape.devices * shape.slots
 
@@ -128,7 +130,7 @@ def _optimum_work(config: Config, game: Game) -> tuple[float, ...]:
     return *_revisions(settings.messages, game), *greedy, proposals, proposals * game.partitions, exact
 
 
-def _optimum_bytes(config: Config, whole: Shape, shape: Shape) -> float:
+def _optimum_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
     return _label_tables(config, whole, shape) + _heap(config, whole, shape)
 
 
@@ -138,7 +140,7 @@ def _gcn_work(config: Config, game: Game) -> tuple[float, ...]:
     return systems, systems * game.partitions, steps, epochs * systems, links
 
 
-def _gcn_bytes(config: Config, whole: Shape, shape: Shape) -> float:
+def _gcn_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
     return 150.0 * shape.devices * shape.slots
 
 

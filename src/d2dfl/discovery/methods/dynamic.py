@@ -20,7 +20,7 @@ from d2dfl.config import ChannelConfig
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.tables import allowed, rules_of
-from d2dfl.discovery.methods.qlearning import CHUNK, cost, temperatures
+from d2dfl.discovery.methods.qlearning import CHUNK, below, cost, temperatures
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.errors import UserError
 from d2dfl.network import Network, channel
@@ -181,7 +181,7 @@ def _train(
 @leaf
 def _learn(rules: Any, total: Any, count: Any, recent: Any, device: Any, row: Any, action: Any, reward: Any) -> None:
     """R2 and R4 with a mean that forgets at the rate of an H-long ring, since a ring per level and link is too large."""
-    if recent[device, 1] > 0.0 and reward < recent[device, 0] / recent[device, 1]:
+    if recent[device, 1] > 0.0 and below(reward, recent[device, 0] / recent[device, 1]):
         reward = (1.0 - rules.reduction) * reward if rules.multiply else reward - rules.reduction * abs(reward)
     if recent[device, 1] >= rules.horizon:
         recent[device, 0] -= recent[device, 0] / recent[device, 1]

@@ -49,8 +49,9 @@ def find(task: Task) -> LinkChoice:
     """Train the net on systems of 10 devices, then give every device the link that the net likes best."""
     require()
     net, gauge = trained(task)
-    slots = best_slots(net, scene_of(task.network, gauge), task.network.candidates)
-    return LinkChoice(slots[:, None], *cost(task))
+    ties = stream(task.seed, "gcn", "ties", task.stage)
+    slots = best_slots(net, scene_of(task.network, gauge), task.network.candidates, ties)
+    return LinkChoice(slots, *cost(task))
 
 
 def trained(task: Task) -> tuple[Net, Gauge]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.discovery.methods.rules import highest
 from d2dfl.discovery.task import Task
 from d2dfl.errors import MissingExtraError
 from d2dfl.network import Network
@@ -212,8 +213,8 @@ def joined(lessons: list[tuple[Scene, NDArray[np.bool_]]]) -> tuple[Scene, "torc
     return scene, _float(np.concatenate([right for _, right in lessons]))
 
 
-def best_slots(net: Net, scene: Scene, candidates: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The slot with the highest score for each device, the first of equals; -1 if it hears nobody.
+def best_slots(net: Net, scene: Scene, candidates: NDArray[np.int32], ties: np.random.Generator) -> NDArray[np.int32]:
+    """slots[receiver, 1]: the slot with the highest score for each device, of equals one by chance; -1 if it hears nobody.
 
     However low the score: the paper's GCN cannot choose to have no link.
     """
@@ -225,4 +226,4 @@ def best_slots(net: Net, scene: Scene, candidates: NDArray[np.int32]) -> NDArray
         embedding = embed(net, scene)
         parts = [logits(net, embedding, part) for part in torch.split(scene.links, BLOCK, dim=1)]
     scores[heard] = torch.cat(parts).numpy()
-    return np.where(heard.any(axis=1), scores.argmax(axis=1), -1).astype(np.int32)
+    return highest(candidates, ties, scores)

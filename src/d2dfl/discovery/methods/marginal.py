@@ -16,8 +16,9 @@ soon as the best answer beats the next estimate; 1 to 3 quotes are enough where 
 Where many links are worth the same, claims on pairs of labels choose between them (pair_claims.py).
 
 The budget is spent in cycles. Each cools down to temperature 0 and ends where no device can improve alone. The
-devices add up their rewards along a tree (two messages each), and everybody keeps the links of the best cycle.
-PAPER.md lists which numbers cross which link.
+devices add up their rewards along a tree (two messages each), and everybody keeps the links of the best cycle. Never is
+more spent than the budget, V, Q and U over the final links included: a revision that does not fit is not begun, and a
+budget below what introductions cost buys nothing. PAPER.md lists which numbers cross which link.
 """
 
 import numpy as np
@@ -28,9 +29,9 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.estimates import expected_bonus
 from d2dfl.discovery.game.pair_claims import claim_values
-from d2dfl.discovery.game.revisions import SLIGHT, LearnerState, run_cycle, temperature_unit
+from d2dfl.discovery.game.revisions import NO_DEVICE, SLIGHT, LearnerState, run_cycle, temperature_unit
 from d2dfl.discovery.game.state import Play, load, start, total
-from d2dfl.discovery.task import LinkChoice, Task
+from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
 from d2dfl.partition.sketches import VALUES
 from d2dfl.rng import device_keys
 
@@ -70,10 +71,10 @@ def introduce(
         reals, sums = partitions * (d + d * (d + 1) / 2.0), d * (d + 1.0) + 2.0 * d + 2.0
     else:
         expected_bonus(board, terms, known, bonus)
-    wish, lists, sketches = np.zeros_like(bonus), 0.0, 0.0
+    claim, lists, sketches = np.zeros_like(bonus), 0.0, 0.0
     if spread > 0.0 and not terms.clustered:
-        wish = (terms.own * spread * claim_values(board, known, edges, label_distance)).astype(np.float32)
-        if wish.any():
+        claim = (terms.own * spread * claim_values(board, known, edges, label_distance)).astype(np.float32)
+        if claim.any():
             # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before,
             # the sums from which everybody learns how far apart labels lie go up and down with the counts.
             lists = 2.0 * edges * devices
@@ -82,7 +83,7 @@ def introduce(
     return LearnerState(
         known=known,
         bonus=bonus,
-        wish=wish,
+        claim=claim,
         draws=np.zeros(devices, dtype=np.int64),
         messages=np.array([introductions + 2.0 * devices + lists]),
         counts=np.array([(introductions + 2.0 * devices) * partitions + lists * partitions * (partitions - 1) / 2.0]),
@@ -100,27 +101,29 @@ def find(task: Task) -> LinkChoice:
     devices = task.network.devices
     keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
+    limit = float(budget - NEGOTIATION * task.edges) * devices
+    cycles = max(1, round(config.messages / config.cycle))
+    closing = 2.0 * devices if cycles > 1 else 0.0  # messages at the end of a cycle, to compare it with the best
     learner = introduce(board, terms, budget, config.spread, task.edges, task.network.label_distance)
     play = start(board, terms, task.edges)
+    if learner.messages[0] + closing > limit:
+        return LinkChoice(play.slots)
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     choices = 1.0 + float(learner.known.sum(axis=1).mean())
     hot = config.temperature * float(temperature_unit(board, terms, play, learner.known)) / max(np.log(choices), 1.0)
-    limit = float(budget) * devices
-    cycles = max(1, round(config.messages / config.cycle))
     best, best_total = play.slots.copy(), -np.inf
     for cycle in range(cycles):
         begin = float(learner.messages[0])
-        end = begin + (limit - begin) / (cycles - cycle)
-        _cycle(task, board, terms, play, learner, keys, begin, end, hot, free)
+        end = begin + (limit - begin) / (cycles - cycle) - closing
+        room = _cycle(task, board, terms, play, learner, keys, (begin, end, limit - closing), hot, free)
         value = total(board, terms, play) + _granted(play, learner)
-        if cycles > 1:
-            learner.messages[0] += 2.0 * devices
-            learner.reals[0] += 2.0 * devices
+        learner.messages[0] += closing
+        learner.reals[0] += closing
         if value > best_total + SLIGHT:
             best, best_total = play.slots.copy(), value
         else:
             play = load(board, terms, best)
-        if learner.messages[0] + 5.0 * devices > limit:
+        if not room or learner.messages[0] + 5.0 * devices > limit:
             break
     return _found(task, best, learner)
 
@@ -128,7 +131,7 @@ def find(task: Task) -> LinkChoice:
 def _granted(play: Play, learner: LearnerState) -> float:
     """What the links in force are worth beyond the objective."""
     receivers, edges = np.nonzero(play.slots >= 0)
-    return float(learner.wish[receivers, play.slots[receivers, edges]].sum())
+    return float(learner.claim[receivers, play.slots[receivers, edges]].sum())
 
 
 def _cycle(
@@ -138,20 +141,20 @@ def _cycle(
     play: Play,
     learner: LearnerState,
     keys: NDArray[np.uint64],
-    begin: float,
-    end: float,
+    span: tuple[float, float, float],
     hot: float,
     free: NDArray[np.bool_],
-) -> None:
-    """One cycle, interrupted now and then to show progress."""
+) -> bool:
+    """One cycle, interrupted now and then to show progress. Returns whether there was room for all that it began."""
+    begin, end, limit = span
     learner.quiet[0] = 0
     device, devices = 0, task.network.devices
-    limit = float(task.config.marginal.messages * task.edges) * devices
     stride = max((end - begin) / 20, 1.0)
-    while learner.messages[0] < end and learner.quiet[0] < devices:
+    while learner.messages[0] < end and learner.quiet[0] < devices and device != NO_DEVICE:
         stop = min(float(learner.messages[0]) + stride, end)
-        device = run_cycle(board, terms, play, learner, keys, begin, end, stop, hot, device, free)
+        device = run_cycle(board, terms, play, learner, keys, begin, end, stop, limit, hot, device, free)
         task.progress(min(float(learner.messages[0]) / limit, 1.0))
+    return device != NO_DEVICE
 
 
 def _found(task: Task, slots: NDArray[np.int32], learner: LearnerState) -> LinkChoice:

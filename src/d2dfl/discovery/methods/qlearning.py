@@ -31,14 +31,21 @@ from d2dfl.rng import device_keys
 
 STAGES = 32  # an annealed temperature falls in so many steps: each one recomputes all weights
 CHUNK = 100  # rounds between two looks at the progress bar
+ROUNDING = 1e-12  # of sums of rewards
 MESSAGES_PER_STEP = 4  # V, Q, U, and one broadcast of (r, datapoints from outside)
+
+
+@leaf
+def below(value: Any, mean: Any) -> Any:
+    """Whether a value is below a mean by more than rounding: equal rewards are all as good as their mean."""
+    return value < mean - ROUNDING * abs(mean)
 
 
 @leaf
 def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any, filled: Any, reward: Any) -> Any:
     """Lower a reward that is below the buffer's average, put it into the buffer, and return it."""
     # R14: while the buffer fills, its mean divides by what is in it, not by H.
-    if filled > 0 and reward * filled < buffer_total[device]:
+    if filled > 0 and below(reward * filled, buffer_total[device]):
         # R4: the literal product turns a bad negative reward into a nearly neutral one.
         reward = (1.0 - rules.reduction) * reward if rules.multiply else reward - rules.reduction * abs(reward)
     buffer_total[device] += reward - buffer[place, device]  # a place that was never used holds 0

@@ -1,4 +1,4 @@
-"""The paper's simple baselines (Section VI-A, R39): each device picks by one rule, without learning."""
+"""The paper's simple baselines (Section VI-A, R39, R49): each device picks by one rule, without learning."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,12 +6,23 @@ from numpy.typing import NDArray
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.rng import stream
 
+UNPLACED = ("gaussian", "csv")  # channels whose received power has nothing to do with where devices stand
 
-def _best(score: NDArray[np.float64], candidates: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The highest-scoring existing slot of each receiver, the first of equals; -1 for a device that hears nobody."""
-    score = np.where(candidates >= 0, score, -np.inf)
-    slots = score.argmax(axis=1)
-    return np.where((candidates >= 0).any(axis=1), slots, -1).astype(np.int32)[:, None]
+
+def highest(
+    candidates: NDArray[np.int32], ties: np.random.Generator, *scores: NDArray[np.floating]
+) -> NDArray[np.int32]:
+    """slots[receiver, 1]: the existing slot with the highest score of each receiver; -1 for a device that hears nobody.
+
+    Of equals by one score the best by the next one, at last one by chance: the first of equals would crowd devices with
+    low numbers.
+    """
+    left = candidates >= 0
+    heard = left.any(axis=1)
+    for score in (*scores, ties.random(candidates.shape)):
+        open_scores = np.where(left, score, -np.inf)
+        left &= open_scores == open_scores.max(axis=1, keepdims=True)
+    return np.where(heard, left.argmax(axis=1), -1).astype(np.int32)[:, None]
 
 
 def none(task: Task) -> LinkChoice:
@@ -20,8 +31,16 @@ def none(task: Task) -> LinkChoice:
 
 
 def closest(task: Task) -> LinkChoice:
-    """The most reliable link; a receiver knows its own received powers."""
-    return LinkChoice(_best(-task.network.drop, task.network.candidates))
+    """The nearest device; where power does not follow from distances, the most reliable link (R49).
+
+    The text says the most reliable link. Received power is clipped, so that several are: of these, the nearest is meant.
+    A receiver knows its own received powers.
+    """
+    network, channel = task.network, task.config.channel
+    scores = [1.0 - network.drop]
+    if network.positions is not None and not channel.dynamic and channel.kind not in UNPLACED:
+        scores.insert(0, -np.linalg.norm(network.positions[network.candidates] - network.positions[:, None], axis=2))
+    return LinkChoice(highest(network.candidates, stream(task.seed, "closest", task.stage), *scores))
 
 
 def most_trusted(task: Task) -> LinkChoice:
@@ -29,14 +48,12 @@ def most_trusted(task: Task) -> LinkChoice:
 
     Every transmitter tells every device that hears it which partitions it trusts it with: one message of L bits.
     """
-    network = task.network
-    ties = stream(task.seed, "most-trusted", task.stage).random(network.candidates.shape)
+    network, ties = task.network, stream(task.seed, "most-trusted", task.stage)
     told = float((network.candidates >= 0).sum())
-    slots = _best(network.trust.sum(axis=2) + 0.5 * ties, network.candidates)
+    slots = highest(network.candidates, ties, network.trust.sum(axis=2, dtype=np.float64))
     return LinkChoice(slots, told, told * network.partitions)
 
 
 def uniform(task: Task) -> LinkChoice:
     """One uniform pick per receiver."""
-    score = stream(task.seed, "uniform", task.stage).random(task.network.candidates.shape)
-    return LinkChoice(_best(score, task.network.candidates))
+    return LinkChoice(highest(task.network.candidates, stream(task.seed, "uniform", task.stage)))

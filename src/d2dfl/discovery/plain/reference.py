@@ -19,7 +19,7 @@ MASK = (1 << 64) - 1
 
 
 def plain_uniform(key: int, counter: int) -> float:
-    """SplitMix64, as `rng.uniform`."""
+    """SplitMix64, as `game.draws.uniform`."""
     z = (key + (counter + 1) * 0x9E3779B97F4A7C15) & MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
@@ -51,7 +51,7 @@ def plain_distance(metric: str, one: list[float], other: list[float]) -> float:
 def plain_round(network: Network, config: Config, choice: list[int]) -> list[float]:
     """R of every device when each picks the slot choice[device] (-1: none). Loops only."""
     reward, devices, labels = config.reward, network.devices, range(network.partitions)
-    over_ask = reward.threshold_rule == "over-ask"
+    over_ask = reward.over_ask
     counts, threshold = network.counts.tolist(), network.threshold.tolist()
     population = network.population.tolist()
     transmitter = [int(network.candidates[i, s]) if s >= 0 else -1 for i, s in enumerate(choice)]
@@ -143,7 +143,8 @@ class PlainQlearning:
 
     def _learn(self, device: int, action: int, reward: float) -> None:
         config, recent = self.config.qlearning, self.recent[device]
-        if recent and reward < sum(recent) / len(recent):
+        mean = sum(recent) / max(len(recent), 1)
+        if recent and reward < mean - 1e-12 * abs(mean):
             below = (1 - config.reduction) * reward
             reward = below if config.reduction_rule == "multiply" else reward - config.reduction * abs(reward)
         recent.append(reward)
@@ -158,7 +159,7 @@ class PlainMarginal:
         self.terms = Terms.of(config.reward)
         self.slots = np.full((network.devices, 1), -1, dtype=np.int32)
         self.bonus = np.zeros(network.candidates.shape, dtype=np.float32)
-        self.wish = np.zeros_like(self.bonus)
+        self.claim = np.zeros_like(self.bonus)
         self.draws = [0] * network.devices
         self.messages = 0
 
@@ -167,7 +168,7 @@ class PlainMarginal:
     ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """N * objective, local rewards, what is sent to each device, and what it takes from outside its cluster."""
         network, terms = self.network, self.terms
-        result = exchange(network, slots, over_ask=self.config.reward.threshold_rule == "over-ask")
+        result = exchange(network, slots, over_ask=self.config.reward.over_ask)
         sent = result.allocated[:, 0]
         links = (slots[:, 0] >= 0) & (sent.sum(axis=1) > LEAST)
         transmitter = network.candidates[np.arange(network.devices), slots[:, 0]]
@@ -247,7 +248,7 @@ class PlainMarginal:
         for slot in np.nonzero(self.network.candidates[device] >= 0)[0].tolist():
             gain = self._alone(device, slot)
             if gain is not None:
-                noise[slot] = self._noise(device, temperature) + float(self.wish[device, slot])
+                noise[slot] = self._noise(device, temperature) + float(self.claim[device, slot])
                 waiting[slot] = gain + float(self.bonus[device, slot]) + noise[slot]
         while waiting:
             slot = max(waiting, key=lambda s: (waiting[s], -s))

@@ -14,14 +14,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 # (the layer's weights, activations [row, n, *space, channels] or [row, n, features]) -> activations
-Step = Callable[[Sequence[Tensor], Tensor], Tensor]
+LayerStep = Callable[[Sequence[Tensor], Tensor], Tensor]
 
 
 def stacked_forward(model: nn.Module) -> Callable[[Sequence[Tensor], Tensor], Tensor] | None:
     """Stacked parameters and inputs [row, n, channels, *space] -> outputs [row, n, ...]; None: not such a model."""
     if not isinstance(model, nn.Sequential):
         return None
-    steps: list[tuple[Step, int]] = []  # and how many tensors of weights each takes
+    steps: list[tuple[LayerStep, int]] = []  # and how many tensors of weights each takes
     for layer in model:
         step = _step(layer)
         if step is None:
@@ -39,7 +39,7 @@ def stacked_forward(model: nn.Module) -> Callable[[Sequence[Tensor], Tensor], Te
     return forward
 
 
-def _step(layer: nn.Module) -> Step | None:
+def _step(layer: nn.Module) -> LayerStep | None:
     if isinstance(layer, nn.Conv1d | nn.Conv2d):
         return _convolution(layer)
     if isinstance(layer, nn.Linear):
@@ -75,7 +75,7 @@ class _Product(torch.autograd.Function):
         return to_inputs, torch.bmm(gradient.transpose(1, 2), inputs), gradient.sum(dim=1)
 
 
-def _dense(bias: bool) -> Step:
+def _dense(bias: bool) -> LayerStep:
     def step(own: Sequence[Tensor], now: Tensor) -> Tensor:
         if bias and not now.is_cuda:
             product: Tensor = _Product.apply(now, own[0], own[1])  # type: ignore[no-untyped-call]  # torch leaves it untyped
@@ -92,7 +92,7 @@ def _pair(value: int | tuple[int, ...] | str, number: int) -> tuple[int, ...] | 
     return (value,) * number if isinstance(value, int) else tuple(value)
 
 
-def _convolution(layer: nn.Conv1d | nn.Conv2d) -> Step | None:
+def _convolution(layer: nn.Conv1d | nn.Conv2d) -> LayerStep | None:
     axes = len(layer.kernel_size)
     padding = _pair(layer.padding, axes)
     plain = layer.groups == 1 and set(layer.dilation) == {1} and layer.padding_mode == "zeros"
@@ -118,7 +118,7 @@ def _convolution(layer: nn.Conv1d | nn.Conv2d) -> Step | None:
     return step
 
 
-def _pooling(layer: nn.MaxPool1d | nn.MaxPool2d) -> Step | None:
+def _pooling(layer: nn.MaxPool1d | nn.MaxPool2d) -> LayerStep | None:
     axes = 1 if isinstance(layer, nn.MaxPool1d) else 2
     size, stride = _pair(layer.kernel_size, axes), _pair(layer.stride, axes)
     if size is None or size != stride or layer.padding != 0 or layer.dilation != 1 or layer.ceil_mode:

@@ -5,6 +5,7 @@ Labels serve to measure only. Nobody trains.
 
 import numpy as np
 
+from d2dfl.notebook import counted
 from d2dfl.paper import (
     BASELINES,
     CONTROL,
@@ -20,7 +21,6 @@ from d2dfl.paper import (
     sweep_table,
     task,
 )  # fmt: skip
-from d2dfl.report.findings import counted
 
 LINKS = {"tiny": (1, 2), "small": (1, 2, 3), "paper": (1, 2, 3)}
 SEEDS = {"tiny": 2, "small": 5, "paper": 10}

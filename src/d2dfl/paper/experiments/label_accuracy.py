@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from d2dfl.notebook import counted
 from d2dfl.paper import OURS, PAPERS, Experiment, Point, Results, Shown, Values, sweep_chart, sweep_table, task
-from d2dfl.report.findings import counted
 
 NEIGHBOURS = {"tiny": (1, 20), "small": (1, 3, 7, 20, 60), "paper": (1, 3, 7, 20, 60)}
 SYSTEMS = (PAPERS, OURS)

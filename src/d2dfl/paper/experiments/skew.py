@@ -1,7 +1,8 @@
 """Fig. 7d and 15: accuracy with 1 to 5 labels a device, SVHN and CIFAR-10, supervised, 10 devices."""
 
+from d2dfl.notebook import counted
 from d2dfl.paper import SYSTEMS, Array, Experiment, Point, Results, Shown, sweep_lines, sweep_table, task
-from d2dfl.report.findings import Chart, counted
+from d2dfl.report.findings import Chart
 
 LABELS = {"tiny": (1, 5), "small": (1, 2, 3, 4, 5), "paper": (1, 2, 3, 4, 5)}
 DATA = {"SVHN": "svhn", "CIFAR-10": "cifar10"}

@@ -1,6 +1,5 @@
-"""Pictures of embeddings in the plane (t-SNE), in the manner of the paper's Fig. 7h: .png, .svg or .pdf."""
+"""Pictures of embeddings in the plane (t-SNE), in the manner of the paper's Fig. 10: .png, .svg or .pdf."""
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
 from d2dfl.partition.threads import one_thread
+from d2dfl.report.drawing.lines import figure_suffix, write_figure
 from d2dfl.rng import stream
-from d2dfl.storage import write_whole
 
 # Ten colours after Okabe and Ito, set apart in lightness too; from the eleventh class on the marks change instead.
 COLOURS = (
@@ -23,7 +22,6 @@ COLOURS = (
 )
 MARKS = ("o", "^", "s", "D")
 MOST = 2_000  # points in a panel: t-SNE takes seconds, and more would hide each other
-SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def draw_embeddings(
@@ -57,9 +55,7 @@ def draw_embeddings(
             for number, name in enumerate(class_names)
         ]
         figure.legend(handles=keys, frameon=False, fontsize=8, loc="outside right center", handletextpad=0.2)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=path.suffix[1:], dpi=200, metadata=_undated(path.suffix))
-    write_whole(path, buffer.getvalue())
+    write_figure(figure, path)
 
 
 def in_the_plane(embeddings: NDArray[np.float64], seed: int = 0) -> NDArray[np.float64]:
@@ -92,16 +88,10 @@ def _look(number: int) -> dict[str, Any]:
     return {"color": colour, "marker": mark}
 
 
-def _undated(suffix: str) -> dict[str, None]:
-    """The same picture is the same file."""
-    return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
-
-
 def _check(
     panels: Sequence[tuple[str, NDArray[Any]]], labels: NDArray[Any], class_names: Sequence[str], path: Path
 ) -> None:
-    if path.suffix not in SUFFIXES:
-        raise UserError(f"cannot draw {path.name!r}: name a file that ends in {', '.join(SUFFIXES)}")
+    figure_suffix(path)
     if not panels:
         raise UserError("there are no embeddings to draw: give at least one panel")
     if len(labels) < 4:

@@ -42,12 +42,18 @@ def figure_of(chart: Chart, dashes: Mapping[str, str] = NO_DASHES) -> Figure:
     return figure
 
 
+def figure_suffix(path: str | Path) -> str:
+    """In which format a figure is written, or a sentence which there are."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise UserError(f"cannot draw {str(path)!r}: name a file that ends in {', '.join(SUFFIXES)}")
+    return suffix
+
+
 def write_figure(figure: Figure, path: str | Path | None) -> Figure:
     """The same figure; with a path it is written there, and the same figure gives the same bytes."""
     if path is not None:
-        suffix = Path(path).suffix.lower()
-        if suffix not in SUFFIXES:
-            raise UserError(f"cannot draw {str(path)!r}: name a file that ends in {', '.join(SUFFIXES)}")
+        suffix = figure_suffix(path)
         buffer = io.BytesIO()
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
         with matplotlib.rc_context(STYLE):

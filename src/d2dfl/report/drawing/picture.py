@@ -27,7 +27,7 @@ from d2dfl.network import Network
 from d2dfl.network.graph import Graph
 from d2dfl.report.drawing.scene import (
     Array,
-    Links,
+    Arrows,
     Scene,
     Stage,
     curves,
@@ -165,7 +165,7 @@ def _text(axes: Axes, x: float, y: float, text: str, room: float, **style: Any) 
 
 
 def panel(
-    axes: Axes, stage: Stage, links: Links, labels: NDArray[np.int64], cluster: NDArray[Any], corner: Array
+    axes: Axes, stage: Stage, links: Arrows, labels: NDArray[np.int64], cluster: NDArray[Any], corner: Array
 ) -> None:
     """Frame, clusters, links and devices, in this order."""
     style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "fc": PAPER, "ec": FRAME, "lw": 0.8}
@@ -198,10 +198,10 @@ def _device_numbers(axes: Axes, stage: Stage, corner: Array) -> None:
         axes.text(x, y, str(device), path_effects=halo, **style)
 
 
-def _arrows(axes: Axes, stage: Stage, links: Links, corner: Array) -> None:
+def _arrows(axes: Axes, stage: Stage, links: Arrows, corner: Array) -> None:
     """Curved arrows from rim to rim; each has a pale border, so that crossings stay readable."""
     order = np.argsort(-links.width, kind="stable")  # thin ones on top
-    links = Links._make(column[order] for column in links)
+    links = Arrows._make(column[order] for column in links)
     length = np.linalg.norm(stage.xy[links.sender] - stage.xy[links.receiver], axis=1)
     speed = (length * np.sqrt(1 + 4 * links.bow**2)).clip(min=1e-9)[:, None]  # of the curve at its ends
     trim = np.minimum((stage.radius + 1) / speed, 0.35)
@@ -218,7 +218,7 @@ def _arrows(axes: Axes, stage: Stage, links: Links, corner: Array) -> None:
     axes.add_collection(PolyCollection(list(heads), facecolors=colours, lw=0, zorder=2.5), autolim=False)
 
 
-def _cluster_names(axes: Axes, stage: Stage, links: Links, cluster: NDArray[Any], corner: Array) -> None:
+def _cluster_names(axes: Axes, stage: Stage, links: Arrows, cluster: NDArray[Any], corner: Array) -> None:
     """A name at the highest free spot beside each hull; none where everything is taken."""
     hulls = stage.hulls
     lines = curves(stage, links, np.linspace(0, 1, 25)).reshape(-1, 2)

@@ -30,7 +30,7 @@ class Stage(NamedTuple):
     points_per_m: float  # 0 where there is no scale
 
 
-class Links(NamedTuple):
+class Arrows(NamedTuple):
     """The links of a graph on a stage."""
 
     sender: IntArray
@@ -49,7 +49,7 @@ class Scene(NamedTuple):
     network: Network
     evaluation: Evaluation
     stage: Stage
-    links: Links
+    links: Arrows
 
 
 def stage_of(network: Network, width: float) -> Stage:
@@ -139,11 +139,11 @@ def _hull(members: Array, radius: float) -> Array:
     return np.asarray(around[ConvexHull(around).vertices])
 
 
-def links_of(network: Network, graph: Graph, stage: Stage, most: float) -> Links:
+def links_of(network: Network, graph: Graph, stage: Stage, most: float) -> Arrows:
     """Links and their arrows; `most` datapoints have the full width."""
     receiver, edge = graph.links
     amount = graph.allocated[receiver, edge]
-    links = Links(
+    links = Arrows(
         sender=graph.transmitter[receiver, edge].astype(np.int64),
         receiver=receiver.astype(np.int64),
         trusted=network.trust[receiver, graph.slots[receiver, edge]].sum(axis=1),
@@ -155,7 +155,7 @@ def links_of(network: Network, graph: Graph, stage: Stage, most: float) -> Links
     return bent(stage, links)
 
 
-def bent(stage: Stage, links: Links) -> Links:
+def bent(stage: Stage, links: Arrows) -> Arrows:
     """The same links, each with a bend that keeps it clear of other devices."""
     return links._replace(bow=_bows(stage, links)) if len(links.sender) else links
 
@@ -165,7 +165,7 @@ def link_width(stage: Stage, share: Any) -> Any:
     return np.clip(0.28 * stage.radius, 0.7, 3.0) * (0.3 + 0.7 * share)
 
 
-def _bows(stage: Stage, links: Links) -> Array:
+def _bows(stage: Stage, links: Arrows) -> Array:
     """The first bend that passes under no other device and stays in the panel, or the one nearest to it."""
     tree, pair = cKDTree(stage.xy), np.stack([links.sender, links.receiver], axis=1)
     code, back = pair @ [len(stage.xy), 1], pair @ [1, len(stage.xy)]
@@ -183,7 +183,7 @@ def _bows(stage: Stage, links: Links) -> Array:
     return np.asarray(bows[np.arange(len(bows)), cost.argmin(axis=1)])
 
 
-def curves(stage: Stage, links: Links, t: Array) -> Array:
+def curves(stage: Stage, links: Arrows, t: Array) -> Array:
     """[link, step, 2] points on quadratic Bézier curves from centre to centre; t[step] or t[link, step]."""
     start, end = stage.xy[links.sender], stage.xy[links.receiver]
     right = np.stack([end[:, 1] - start[:, 1], start[:, 0] - end[:, 0]], axis=1)

@@ -18,7 +18,7 @@ LARGEST = 20_000_000  # bytes of a picture: more would make the page unreadable
 
 
 @dataclass(frozen=True)
-class Entry:
+class PageEntry:
     """One record, and the folder it lies in."""
 
     findings: Findings
@@ -26,9 +26,9 @@ class Entry:
     versions: tuple[tuple[str, str], ...]  # what the numbers were made with, where that is known
 
 
-def load_entries(folders: Sequence[Path]) -> list[Entry]:
+def load_entries(folders: Sequence[Path]) -> list[PageEntry]:
     """All records in or below the folders: folder by folder, in each by figure of the paper, then by name."""
-    found: dict[Path, Entry] = {}
+    found: dict[Path, PageEntry] = {}
     for folder in folders:
         entries = [_entry(path, folder) for path in _records(folder)]
         for entry in sorted(entries, key=_order):
@@ -69,11 +69,11 @@ def _below(folder: Path) -> Iterator[Path]:
             raise UserError(f"cannot look into the folder {str(here)!r:.200}: {error.strerror}") from None
 
 
-def _entry(path: Path, folder: Path) -> Entry:
-    return Entry(Findings.load(path), path.parent, _versions(path.parent) or _versions(folder))
+def _entry(path: Path, folder: Path) -> PageEntry:
+    return PageEntry(Findings.load(path), path.parent, _versions(path.parent) or _versions(folder))
 
 
-def _order(entry: Entry) -> tuple[bool, Natural, Natural, str]:
+def _order(entry: PageEntry) -> tuple[bool, Natural, Natural, str]:
     figure, path = entry.findings.figure, str(entry.folder)
     return not figure, _natural(figure), _natural(path), path
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from d2dfl.report.look import palettes, slugs, titles
-from d2dfl.report.page.data import Entry, load_entries
+from d2dfl.report.page.data import PageEntry, load_entries
 from d2dfl.report.page.html import Html, head, join, source, tag
 from d2dfl.report.page.section import section
 from d2dfl.report.page.verdicts import overview
@@ -24,7 +24,7 @@ def write_page(folders: Sequence[Path], path: Path, title: str = "") -> None:
     write_whole(path, page(load_entries(folders), title).encode(errors="replace"))
 
 
-def page(entries: Sequence[Entry], title: str = "") -> str:
+def page(entries: Sequence[PageEntry], title: str = "") -> str:
     """The page as text; without a title it is called by the only record, or by what it is."""
     title = title or (entries[0].findings.title if len(entries) == 1 else "What was found")
     places = [f"s-{name}" for name in slugs(entry.findings.name for entry in entries)]
@@ -60,7 +60,7 @@ def _head(title: str) -> Html:
     )
 
 
-def _header(entries: Sequence[Entry], title: str) -> Html:
+def _header(entries: Sequence[PageEntry], title: str) -> Html:
     """Title, what was run, at which scale, and with which versions."""
     facts = [("Findings", ", ".join(entry.findings.name for entry in entries))]
     scales = Counter(entry.findings.scale for entry in entries if entry.findings.scale)
@@ -84,7 +84,7 @@ def _counted(texts: Counter[str], total: int) -> str:
     return "; ".join(f"{text} ({number} of {total})" for text, number in texts.items())
 
 
-def _contents(entries: Sequence[Entry], places: Sequence[str]) -> Html:
+def _contents(entries: Sequence[PageEntry], places: Sequence[str]) -> Html:
     links = []
     for entry, place in zip(entries, places, strict=True):
         found = entry.findings

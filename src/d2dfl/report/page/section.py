@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from d2dfl.report.findings import Findings, Table
 from d2dfl.report.look import Colours
-from d2dfl.report.page.data import Entry, picture_uri
+from d2dfl.report.page.data import PageEntry, picture_uri
 from d2dfl.report.page.html import Html, join, tag
 from d2dfl.report.page.verdicts import boxed, verdict_table
 from d2dfl.report.page.widgets import bars_widget, chart_widget, map_widget
 
 
-def section(entry: Entry, place: str, colours: Colours, names: Colours) -> Html:
+def section(entry: PageEntry, place: str, colours: Colours, names: Colours) -> Html:
     """Everything about one record, in the order in which one reads it; colours of series by name and by title."""
     found = entry.findings
     parts = [
@@ -65,7 +65,7 @@ def _group(kind: str, parts: Sequence[Html]) -> Html:
     return tag("div", *parts, class_=kind) if parts else Html()
 
 
-def _pictures(entry: Entry) -> Html:
+def _pictures(entry: PageEntry) -> Html:
     figures = [
         tag(
             "figure",

@@ -4,12 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from d2dfl.report.findings import Findings, Verdict, counted
+from d2dfl.notebook import counted
+from d2dfl.report.findings import DIRECTION, NOT, REPRODUCED, Findings, Verdict
 from d2dfl.report.page.html import Html, join, tag
+from d2dfl.terminal import UNKNOWN
 
 # What a verdict says by more than its colour.
-SIGNS = {"reproduced": "✓", "direction only": "≈", "not reproduced": "✕"}
-KINDS = {"reproduced": "good", "direction only": "fair", "not reproduced": "poor"}
+SIGNS = {REPRODUCED: "✓", DIRECTION: "≈", NOT: "✕"}
+KINDS = {REPRODUCED: "good", DIRECTION: "fair", NOT: "poor"}
 OPEN = 60  # rows up to which the table of everything is open from the start
 
 
@@ -87,7 +89,7 @@ def _row(row: Row, systems: Sequence[str], named: bool) -> Html:
         cells.insert(0, tag("td", link, class_="where"))
     mine = {item.system: item for item in row.results}
     if len(mine) == len(row.results) and mine.keys() <= set(systems):
-        cells += [tag("td", _result(mine[system]) if system in mine else "–") for system in systems]
+        cells += [tag("td", _result(mine[system]) if system in mine else UNKNOWN) for system in systems]
     else:
         spread = {"colspan": str(max(1, len(systems))), "class_": "several"}
         cells.append(tag("td", *(_result(item) for item in row.results), **spread))

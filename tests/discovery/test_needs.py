@@ -1,67 +1,16 @@
 """What a computation will need is known from shapes, and what does not fit is refused before anything is made."""
 
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from d2dfl import METHODS, Network, UserError, discover, preset
-from d2dfl import memory as needs
 from d2dfl.config import RadioConfig
-from d2dfl.config.needs import Shape, check_network, network_bytes, radio_bytes
+from d2dfl.config.needs import NetworkShape, check_network, network_bytes, radio_bytes
 from d2dfl.discovery.needs import check_discovery, discovery_bytes, discovery_seconds, discovery_work
-from d2dfl.memory import check_memory, free_bytes
-
-
-def group(folder: Path, limit: str, used: str, **files: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, content in {
-        **files,
-        limit.partition(" ")[0]: limit.partition(" ")[2],
-        used.partition(" ")[0]: used.partition(" ")[2],
-    }.items():
-        (folder / name.replace("_stat", ".stat")).write_text(content + "\n")
-
-
-def test_control_groups_of_both_versions(tmp_path: Path) -> None:
-    proc, root = tmp_path / "cgroup", tmp_path / "fs"
-    proc.write_text("0::/a/b\n")
-    group(root / "a", "memory.max 5000", "memory.current 1000", memory_stat="anon 3\ninactive_file 400")
-    group(root / "a" / "b", "memory.max max", "memory.current 700")
-    assert list(needs._groups(proc, root)) == [4400]  # the inner group has no limit of its own
-    group(root, "memory.max 90", "memory.current 100")
-    assert min(needs._groups(proc, root)) == -10
-    proc.write_text("12:cpu,cpuacct:/x\n5:memory:/docker/77\n0::/\n")
-    old = tmp_path / "old"
-    group(
-        old / "memory", "memory.limit_in_bytes 3000", "memory.usage_in_bytes 500", memory_stat="total_inactive_file 100"
-    )
-    assert list(needs._groups(proc, old)) == [2600]  # a container sees its group as the root
-    for content in ("", "nonsense", "0::"):
-        proc.write_text(content)
-        assert list(needs._groups(proc, tmp_path / "nothing")) == []
-    assert list(needs._groups(tmp_path / "missing", root)) == []
-
-
-def test_free_memory_is_known_here_and_has_limits() -> None:
-    free = free_bytes()
-    assert free is None or free > 0
-    code = "import resource; from d2dfl.memory import free_bytes; resource.setrlimit(resource.RLIMIT_AS, (1 << 31,) * 2); print(free_bytes())"
-    if sys.platform == "linux":
-        left = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
-        assert 0 < left < 1 << 31
-
-
-def test_a_refusal_is_one_sentence_with_numbers() -> None:
-    check_memory(0, "nothing needs", "")
-    check_memory(1 << 20, "a little needs", "")
-    with pytest.raises(UserError, match=r"much needs about 1,000,000 GiB of memory, and [0-9.,]+ are free: take less"):
-        check_memory(1e6 * 2**30, "much needs", "take less")
 
 
 def test_networks_that_do_not_fit_are_refused_before_they_are_made() -> None:
@@ -84,7 +33,7 @@ def test_discoveries_that_do_not_fit_are_refused_before_they_begin() -> None:
     with pytest.raises(UserError, match="qlearning in a network of 900 devices .* fewer steps"):
         discover(Network.generate(config, 0), config)
     split = preset("best").with_(**{"network.devices": 3, "discovery.action": "partition", "network.trust": "full"})
-    shape = Shape(3, 10**6, 10**4)
+    shape = NetworkShape(3, 10**6, 10**4)
     assert discovery_bytes(METHODS["marginal"], split, shape) > 5_000 * discovery_bytes(
         METHODS["closest"], split, shape
     )
@@ -98,9 +47,9 @@ def test_predicted_memory_holds_what_is_made() -> None:
     network = Network.generate(config, 0)
     held = sum(array.nbytes for array in vars(network).values() if array is not None)
     assert held < network_bytes(3000, network.slots, 20) < 10 * held
-    assert network.shape == Shape.planned(config)
+    assert network.shape == NetworkShape.planned(config)
     assert (
-        Shape.planned(config.with_(**{"network.devices": 1})).slots
+        NetworkShape.planned(config.with_(**{"network.devices": 1})).slots
         == Network.generate(preset("best").with_(**{"network.devices": 1}), 0).slots
     )
 
@@ -125,13 +74,19 @@ GROWING: list[tuple[str, list[dict[str, Any]]]] = [
 
 @pytest.mark.parametrize(("method", "settings"), GROWING)
 def test_more_work_takes_more_time(method: str, settings: list[dict[str, Any]]) -> None:
-    times = [discovery_seconds(method, preset("best").with_(**each), Shape(100, 99, 10)) for each in settings]
+    times = [discovery_seconds(method, preset("best").with_(**each), NetworkShape(100, 99, 10)) for each in settings]
     assert all(one < two for one, two in pairwise(times))
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_larger_networks_take_more(method: str) -> None:
-    shapes = [Shape(20, 19, 4), Shape(200, 19, 4), Shape(200, 64, 4), Shape(200, 64, 40), Shape(200, 64, 40, 8)]
+    shapes = [
+        NetworkShape(20, 19, 4),
+        NetworkShape(200, 19, 4),
+        NetworkShape(200, 64, 4),
+        NetworkShape(200, 64, 40),
+        NetworkShape(200, 64, 40, 8),
+    ]
     times = [discovery_seconds(method, preset("best"), shape) for shape in shapes]
     sizes = [discovery_bytes(METHODS[method], preset("best"), shape) for shape in shapes]
     # Searching longer for one thing may save time elsewhere; a larger network never does.
@@ -145,9 +100,9 @@ def test_larger_networks_take_more(method: str) -> None:
 
 def test_a_budget_of_a_thousand_million_messages_is_announced() -> None:
     config = preset("best").with_(**{"marginal.messages": 10**9})
-    assert discovery_seconds("marginal", config, Shape.planned(config)) > 3600
-    assert discovery_seconds("marginal", preset("best"), Shape.planned(preset("best"))) < 5
-    assert discovery_seconds("someone's own", config, Shape.planned(config)) == 0
+    assert discovery_seconds("marginal", config, NetworkShape.planned(config)) > 3600
+    assert discovery_seconds("marginal", preset("best"), NetworkShape.planned(preset("best"))) < 5
+    assert discovery_seconds("someone's own", config, NetworkShape.planned(config)) == 0
 
 
 def test_memory_grows_with_every_axis() -> None:

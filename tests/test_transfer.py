@@ -1,6 +1,7 @@
 """The actual exchange: every datapoint accounted for."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 from conftest import random_slots
 from d2dfl import Graph, Network, UserError, preset
 from d2dfl.discovery.evaluation import graph_of
+from d2dfl.network.network import default_budget
 from d2dfl.rng import stream
-from d2dfl.transfer import KEEPING, exchange, held_counts, whole_datapoints
+from d2dfl.transfer import KEEPING, ExchangeResult, exchange, held_counts, whole_datapoints, within_budgets
 
 
 def holdings_of(network: Network) -> tuple[list[np.ndarray], np.ndarray]:
@@ -98,6 +100,57 @@ def test_whole_amounts_are_near_the_real_ones() -> None:
     receiver, edge = graph.links
     np.add.at(given, graph.transmitter[receiver, edge], whole[receiver, edge])
     assert (given <= spare).all()
+
+
+def taken_from_outside(network: Network, result: ExchangeResult) -> np.ndarray:
+    """[cluster] datapoints sent to its devices by devices of other clusters."""
+    taken = np.zeros(len(network.budget))
+    for one in result.transfers:
+        if network.cluster[one.transmitter] != network.cluster[one.receiver]:
+            taken[network.cluster[one.receiver]] += len(one.sent)
+    return taken
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    devices=st.integers(2, 9),
+    edges=st.integers(1, 3),
+    share=st.floats(0, 0.6),
+    keep=st.sampled_from(KEEPING),
+)
+def test_no_cluster_takes_more_than_its_budget(seed: int, devices: int, edges: int, share: float, keep: str) -> None:
+    """Eq. (budget), R9, in whole datapoints; clusters that keep to it by themselves are not touched."""
+    network, graph = example(seed, devices, edges)
+    network = replace(network, budget=default_budget(network.counts, network.cluster, share))
+    holdings, labels = holdings_of(network)
+    soft, hard = (
+        exchange(graph, holdings, labels, network.threshold, seed=seed, keep=keep, within=limits)
+        for limits in (None, network)
+    )
+    free, held = taken_from_outside(network, soft), taken_from_outside(network, hard)
+    assert (held == np.minimum(free, np.floor(network.budget + 1e-9))).all()
+    for one, other in zip(soft.transfers, hard.transfers, strict=True):
+        assert np.bincount(labels[other.sent], minlength=5).sum() == len(other.sent) <= len(one.sent)
+        assert (np.bincount(labels[other.sent], minlength=5) <= np.bincount(labels[one.sent], minlength=5)).all()
+        if free[network.cluster[one.receiver]] <= network.budget[network.cluster[one.receiver]]:
+            assert len(one.sent) == len(other.sent)
+
+
+def test_what_is_over_the_budget_is_left_out_of_all_links_alike() -> None:
+    """By hand: 30 and 10 wanted from outside, 20 allowed; 8 from inside stay."""
+    allocated = np.zeros((4, 3, 1))
+    allocated[0, :, 0] = [30, 10, 8]
+    transmitter = np.full((4, 3), -1, dtype=np.int32)
+    transmitter[0] = [1, 2, 3]
+    graph = Graph(np.where(transmitter >= 0, 0, -1).astype(np.int32), transmitter, np.zeros((4, 3)), allocated)
+    network = replace(
+        example(0, devices=4)[0],
+        cluster=np.array([0, 1, 1, 0], dtype=np.int32),
+        budget=np.array([20.9, 0.0]),
+    )
+    held = within_budgets(graph, allocated.astype(np.int64), network)
+    assert held[0, :, 0].tolist() == [15, 5, 8]
 
 
 def test_losses_follow_the_link() -> None:

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = Path(__file__).parents[2] / "docs" / "own-data.md"
+PAGE = Path(__file__).parents[1] / "docs" / "own-data.md"
 
 
 def test_the_page_runs(tmp_path: Path) -> None:

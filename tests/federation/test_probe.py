@@ -15,7 +15,7 @@ from torch import nn
 
 from d2dfl import UserError
 from d2dfl.federation import Federated, FederationConfig, embeddings, start, train
-from d2dfl.federation.evaluation import PROBED, Exam
+from d2dfl.federation.evaluation import PROBED, ModelEvaluation
 from d2dfl.federation.probe import linear_accuracy, logistic_regression
 from d2dfl.rng import stream
 
@@ -112,15 +112,15 @@ def test_the_probe_learns_from_the_same_datapoints_whoever_holds_them() -> None:
     data = unlabelled()
     other = dataclasses.replace(data, members=[held[1:] for held in data.members])
     settings = FederationConfig(**FAST, probe=20)
-    one, two = (Exam.of(held, settings, 3, True, 0, torch.device("cpu")) for held in (data, other))
-    third = Exam.of(data, settings, 4, True, 100, torch.device("cpu"))
+    one, two = (ModelEvaluation.of(held, settings, 3, True, 0, torch.device("cpu")) for held in (data, other))
+    third = ModelEvaluation.of(data, settings, 4, True, 100, torch.device("cpu"))
     assert one.learned is not None
     assert two.learned is not None
     assert third.learned is not None
     assert torch.equal(one.learned, two.learned)
     assert len(set(one.learned.tolist())) == 20
     assert not torch.equal(one.learned, third.learned - 100)
-    assert Exam.of(federation(), settings, 3, True, 0, torch.device("cpu")).learned is None
+    assert ModelEvaluation.of(federation(), settings, 3, True, 0, torch.device("cpu")).learned is None
 
 
 def test_devices_with_models_of_their_own_are_probed_one_by_one_up_to_a_limit() -> None:
