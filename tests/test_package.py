@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,8 @@ def test_a_method_that_needs_a_package_names_an_extra_that_brings_it() -> None:
         if method.extra:
             wanted = method.package.replace("_", "-")
             assert any(item.startswith(wanted) for item in extras[method.extra])
+    assert METHODS["gcn"].installation == "pip install 'd2dfl[gcn]'"
+    assert replace(METHODS["gcn"], package="mine", extra="").installation == "pip install mine"
 
 
 def test_the_citation_has_the_version_of_the_package() -> None:

@@ -31,6 +31,15 @@ def text(values: Array, digits: int = 3) -> str:
     return number(float(found.mean()), digits) + spread
 
 
+def with_interval(values: Array, digits: int = 3) -> str:
+    """Mean and 95 % interval over seeds, which one alone does not have."""
+    mean, low, high = interval(values)
+    if not np.isfinite(mean):
+        return UNKNOWN
+    span = f" [{number(low, digits)}, {number(high, digits)}]" if np.isfinite(low) else ""
+    return number(mean, digits) + span
+
+
 def times(ratios: Array) -> str:
     """Geometric mean over seeds."""
     return ratio_text(geometric_mean(ratios))

@@ -4,15 +4,18 @@ Values by seed have NaN where a cell is missing, so that whatever is computed fr
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
+from d2dfl.report.findings import AHEAD, BEHIND, FEW, UNDECIDED
 
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
+LEAST = 3  # seeds that decide anything: two that happen to agree have an interval without width
 
 
 def known(values: Sequence[float] | Array) -> Array:
@@ -23,16 +26,30 @@ def known(values: Sequence[float] | Array) -> Array:
 
 def interval(values: Sequence[float] | Array) -> tuple[float, float, float]:
     """Mean and 95 % confidence interval (Student's t) over seeds; one seed alone says nothing about its error."""
-    from scipy.stats import t as student
-
     found = known(values)
     if not len(found):
         return np.nan, -np.inf, np.inf
     mean = float(found.mean())
     if len(found) < 2:
         return mean, -np.inf, np.inf
-    half = float(student.ppf((1 + CONFIDENCE) / 2, len(found) - 1) * found.std(ddof=1) / len(found) ** 0.5)
+    half = _quantile(len(found) - 1) * float(found.std(ddof=1)) / len(found) ** 0.5
     return mean, mean - half, mean + half
+
+
+@cache
+def _quantile(freedom: int) -> float:
+    """Of Student's t, two-sided."""
+    from scipy.stats import t as student
+
+    return float(student.ppf((1 + CONFIDENCE) / 2, freedom))
+
+
+def standing(gains: Sequence[float] | Array) -> str:
+    """Whether somebody is better than another, by the interval of the differences on the same seeds."""
+    if len(known(gains)) < LEAST:
+        return FEW
+    _, low, high = interval(gains)
+    return AHEAD if low > 0 else BEHIND if high < 0 else UNDECIDED
 
 
 def final(cell: Mapping[str, Any]) -> float:

@@ -4,25 +4,41 @@ from d2dfl.experiment.cell import Cell, Contender, Values
 from d2dfl.experiment.charts import curve_chart, energy_bars, line, text, times
 from d2dfl.experiment.measures import Array, effort_or_all, final, interval, known
 from d2dfl.paper.cells import each, exchange_only, exchange_values, prepared, train
-from d2dfl.paper.charts import Quantities, curves, lead, method_table, speed, sweep_chart, sweep_lines, sweep_table
-from d2dfl.paper.experiment import (
+from d2dfl.paper.charts import (
+    curve_charts,
+    curves,
+    curves_until,
+    method_table,
+    sweep_chart,
+    sweep_lines,
+    sweep_table,
+)
+from d2dfl.paper.experiment import SCALES, Experiment, Point
+from d2dfl.paper.leads import Quantities, equal_table, lead, speed
+from d2dfl.paper.results import Results, Shown
+from d2dfl.paper.tasks import task
+from d2dfl.paper.terms import (
     BASELINES,
     CONTENDERS,
     CONTROL,
     FIVE,
     GCN,
+    LEARNERS,
     NONE,
+    ON_FIVE,
+    ON_OURS,
+    ON_PAPERS,
     OURS,
     PAPERS,
-    SCALES,
+    PAPERS_OURS,
     SHUFFLE,
+    SWEEP,
     SYSTEMS,
+    TERMS,
     UNIFORM,
-    Experiment,
-    Point,
+    Terms,
+    terms_of,
 )
-from d2dfl.paper.results import Results, Shown
-from d2dfl.paper.tasks import task
 
 __all__ = [
     "BASELINES",
@@ -30,12 +46,19 @@ __all__ = [
     "CONTROL",
     "FIVE",
     "GCN",
+    "LEARNERS",
     "NONE",
+    "ON_FIVE",
+    "ON_OURS",
+    "ON_PAPERS",
     "OURS",
     "PAPERS",
+    "PAPERS_OURS",
     "SCALES",
     "SHUFFLE",
+    "SWEEP",
     "SYSTEMS",
+    "TERMS",
     "UNIFORM",
     "Array",
     "Cell",
@@ -45,12 +68,16 @@ __all__ = [
     "Quantities",
     "Results",
     "Shown",
+    "Terms",
     "Values",
     "curve_chart",
+    "curve_charts",
     "curves",
+    "curves_until",
     "each",
     "effort_or_all",
     "energy_bars",
+    "equal_table",
     "exchange_only",
     "exchange_values",
     "final",
@@ -65,6 +92,7 @@ __all__ = [
     "sweep_lines",
     "sweep_table",
     "task",
+    "terms_of",
     "text",
     "times",
     "train",

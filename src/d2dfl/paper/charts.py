@@ -1,17 +1,19 @@
 """Charts, tables and claims that many experiments share."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from d2dfl.experiment.charts import curve_chart, energy_bars, line, ratio_text, text
-from d2dfl.experiment.measures import Array, final
-from d2dfl.paper.experiment import CONTROL, SYSTEMS, Point
+from d2dfl.experiment.measures import final
+from d2dfl.paper.experiment import Point
+from d2dfl.paper.leads import Quantities, equal_table, lead, speed, until
 from d2dfl.paper.results import Results, Shown
+from d2dfl.paper.terms import NONE, SHUFFLE, TERMS
 from d2dfl.report.findings import Chart, Line, Table
 
-Quantities = dict[str, dict[str, Array]]
 RADIO = Results.radio  # by which joules are counted unless an experiment says otherwise
 
 
@@ -21,12 +23,12 @@ def sweep_chart(results: Results, title: str, x_name: str, y_name: str, of: Call
 
 
 def sweep_lines(results: Results, points: Sequence[Point], of: Callable[[Any], float] = final) -> tuple[Line, ...]:
-    """One line a contender over the points."""
+    """One line a contender over the points; a method has one colour on all terms."""
     x = np.array([point.value for point in points])
     found = []
     for contender in dict.fromkeys(item for point in points for item in results.contenders(point)):
         rows = np.stack([results.each(point, contender.name, of) for point in points], axis=1)
-        found.append(line(contender, x, rows))
+        found.append(replace(line(contender, x, rows), name=contender.method))
     return tuple(found)
 
 
@@ -79,43 +81,37 @@ def method_table(results: Results, point: Point, title: str) -> Table:
     return Table(title, columns, tuple(rows), note)
 
 
-def lead(results: Results, point: Point, suffix: str = "") -> Quantities:
-    """How far each system is ahead: of the weakest baseline (what "up to" says), of the strongest, and of the control."""
-    ranked = results.baselines(point)
-    systems = [system for system in SYSTEMS if results.there(point, system.name)]
-    found = {
-        key + suffix: {system.name: results.gain(point, system.name, rival.name) for system in systems}
-        for key, rival in (("up-to", ranked[-1]), ("over-best", ranked[0]))
-    }
-    if results.there(point, CONTROL.name):
-        # Only ours runs under the settings of the control.
-        ours = [system.name for system in systems if system.preset == CONTROL.preset]
-        found[f"over-control{suffix}"] = {name: results.gain(point, name, CONTROL.name) for name in ours}
-    return found
-
-
-def speed(results: Results, point: Point, suffix: str = "", radio: str | None = None) -> Quantities:
-    """How many times fewer rounds (or joules) than the weakest and than the strongest baseline."""
-    what, ranked = "rounds" if radio is None else "joules", results.baselines(point)
-    systems = [system.name for system in SYSTEMS if results.there(point, system.name)]
-    return {
-        f"{what}-{way}{suffix}": {name: results.speedup(point, name, rival.name, radio) for name in systems}
-        for way, rival in (("up-to", ranked[-1]), ("over-best", ranked[0]))
-    }
-
-
 def curves(results: Results) -> Shown:
     """An experiment that plots score against rounds, at one point or at several."""
+    return curves_until(results)
+
+
+def curves_until(results: Results, target: float | None = None) -> Shown:
+    """The same, where the paper also says how soon a score is reached."""
     quantities: Quantities = {}
     tables, charts, bars = [], [], []
-    measured = [point for point in results.points if results.baselines(point)]
+    measured = [point for point in results.points if results.systems(point) and results.there(point, NONE.name)]
     for point in measured:
         suffix = f" @ {point.name}" if len(results.points) > 1 else ""
         quantities |= {**lead(results, point, suffix), **speed(results, point, suffix)}
         quantities |= speed(results, point, suffix, RADIO)
-        charts.append(curve_chart(results, point, point.name))
-        tables.append(method_table(results, point, point.name))
+        if target is not None:
+            quantities |= until(results, point, target, suffix)
+        tables += [equal_table(results, point, point.name), method_table(results, point, point.name)]
+        charts += curve_charts(results, point)
         bars.append(energy_bars(results, point, f"Joules of the whole run, {point.name}"))
     missing = [point.name for point in results.points if point not in measured]
     notes = (f"not measured: {'; '.join(missing)}",) if missing else ()
     return Shown(quantities, tuple(tables), tuple(charts), tuple(bars), notes=notes)
+
+
+def curve_charts(results: Results, point: Point) -> list[Chart]:
+    """Score against rounds, a chart for each terms between the yardsticks: all in one could not be told apart."""
+    found = []
+    for terms in TERMS:
+        part = replace(point, contenders=(*terms.contenders, NONE, SHUFFLE))
+        if results.there(point, terms.ours.name):
+            chart = curve_chart(results, part, f"{point.name}, {terms.title}")
+            methods = {item.name: item.method for item in part.contenders}  # one colour on all terms
+            found.append(replace(chart, lines=tuple(replace(one, name=methods[one.name]) for one in chart.lines)))
+    return found

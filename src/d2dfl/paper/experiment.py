@@ -5,14 +5,14 @@ contender, in this order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from d2dfl.config import Config
 from d2dfl.config.presets import preset
-from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.experiment import cell
 from d2dfl.experiment.cell import Cell, Contender, Measure
+from d2dfl.paper.terms import SWEEP
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from d2dfl.paper.results import Results, Shown
 
 SCALES = ("tiny", "small", "paper")
-SEEDS: Mapping[str, int] = {"tiny": 2, "small": 3, "paper": 3}
+SEEDS: Mapping[str, int] = {"tiny": 2, "small": 3, "paper": 5}
 # Section VI: at most one incoming link, two where nothing is labelled. R35: all contenders have the same pseudo-labels, or
 # one could not tell the exchange from the labeller.
 ONE_LINK: Mapping[str, Any] = {"discovery.edges": 1}
@@ -30,34 +30,18 @@ COMMON: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-# The paper's system, and its baselines under the same settings.
-NONE = Contender(NO_EXCHANGE, "no exchange", NO_EXCHANGE)
-CLOSEST = Contender("closest", "closest", "closest")
-TRUSTED = Contender("most-trusted", "most trusted", "most-trusted")
-UNIFORM = Contender("uniform", "uniform", "uniform")
-GCN = Contender("gcn", "GCN", "gcn")
-BASELINES = (NONE, CLOSEST, TRUSTED, UNIFORM, GCN)
-PAPERS = Contender("qlearning", "paper's learner", "qlearning")
-# Ours under our settings; a uniform pick under them too, which shows what the settings alone do.
-OURS = Contender("marginal", "ours, as many links", "marginal", "best")
-FIVE = Contender("marginal-5", "ours, 5 links (default)", "marginal", "best", {"discovery.edges": 5})
-CONTROL = Contender("uniform-ours", "uniform, our settings", "uniform", "best")
-SHUFFLE = Contender(IID, "i.i.d. shuffle", IID, "best")
-CONTENDERS = (PAPERS, OURS, FIVE, *BASELINES, CONTROL, SHUFFLE)
-SYSTEMS = (PAPERS, OURS, FIVE)  # those that a claim of the paper is held against
-
-
 @dataclass(frozen=True, eq=False)
 class Point(cell.Point):
     """One place of a sweep, under the rules that Section VI sets for its paradigm."""
 
-    contenders: tuple[Contender, ...] = CONTENDERS
+    contenders: tuple[Contender, ...] = SWEEP
 
     trains: bool = True  # False: its cells end with the exchange, and can be many
     seeds: int | None = None  # where this point has another number of them than the others
 
     def config(self, contender: Contender) -> Config:
-        base = preset(contender.preset, self.paradigm)
+        # All train alike, as the paper does: one could not tell the exchange from another loss.
+        base = replace(preset(contender.preset, self.paradigm), federation=preset("paper", self.paradigm).federation)
         return base.with_(**{**COMMON.get(self.paradigm, ONE_LINK), **self.settings, **contender.changes})
 
 

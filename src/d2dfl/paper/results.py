@@ -7,7 +7,8 @@ from typing import Any
 from d2dfl.experiment import results
 from d2dfl.experiment.cell import Cell, Contender
 from d2dfl.experiment.measures import Array, known
-from d2dfl.paper.experiment import BASELINES, Experiment, Point
+from d2dfl.paper.experiment import Experiment, Point
+from d2dfl.paper.terms import LEARNERS, NONE, PAPERS, terms_of
 from d2dfl.report.findings import Bars, Chart, Map, Picture, Table
 
 
@@ -36,7 +37,20 @@ class Results(results.Results):
         points = tuple(experiment.points(scale))
         return cls(points, tuple(range(seeds)), cls.keyed(found), scale=scale)
 
-    def baselines(self, point: Point) -> list[Contender]:
-        """Baselines that were measured here, the best by mean final score first."""
-        here = [contender for contender in BASELINES if self.there(point, contender.name)]
+    def systems(self, *points: Point) -> list[Contender]:
+        """Learners that were measured at all of these points."""
+        return [item for item in LEARNERS if all(self.there(point, item.name) for point in points)]
+
+    def baselines(self, point: Point, system: str = PAPERS.name) -> list[Contender]:
+        """The paper's baselines on the terms of a system, as far as they were measured here; the best first."""
+        return self._ranked(point, terms_of(system).baselines)
+
+    def others(self, point: Point, system: str) -> list[Contender]:
+        """Every other method on the terms of a system, learners too; the best first."""
+        everybody = (NONE, *terms_of(system).contenders)
+        return self._ranked(point, tuple(item for item in everybody if item.name != system))
+
+    def _ranked(self, point: Point, contenders: tuple[Contender, ...]) -> list[Contender]:
+        """Those that were measured here, by mean final score."""
+        here = [contender for contender in contenders if self.there(point, contender.name)]
         return sorted(here, key=lambda item: -self.sign(point) * float(known(self.final(point, item.name)).mean()))

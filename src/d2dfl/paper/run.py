@@ -16,7 +16,7 @@ import torch
 from d2dfl.config import Config
 from d2dfl.data import datasets
 from d2dfl.discovery.methods import METHODS, methods_lacking
-from d2dfl.errors import UserError, install_with
+from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, GridTask, run_grid
 from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
@@ -113,7 +113,7 @@ def _reproduced(
                 (request.out / experiments[name].name / FILE).unlink(missing_ok=True)
     if not request.show:
         _book(folder, seconds)
-    notices = tuple(f"{METHODS[name].title} is left out: {install_with(METHODS[name].extra)}" for name in lacking)
+    notices = tuple(f"{METHODS[name].title} is left out: {METHODS[name].installation}" for name in lacking)
     return Reproduced(tuple(findings), tuple(failures), notices, seconds)
 
 

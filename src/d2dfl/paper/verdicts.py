@@ -3,12 +3,16 @@
 Every claim is a quantity with a null value (no effect) and mostly a number. Over seeds ours has a mean and a 95 %
 confidence interval (Student's t), turned so that the claimed effect is upwards:
 
-    reproduced       the whole interval is above the null, and the paper's number is not above the interval
-    direction only   the whole interval is above the null, the paper's number is above the interval
+    reproduced       the whole interval is above the null, and either all of it reaches the paper's number, or the number is
+                     inside and the interval is narrower than the claimed effect, |number - null|
+    direction only   the whole interval is above the null, but the number is above the interval, or it is inside an
+                     interval as wide as the claimed effect or wider
     not reproduced   the interval reaches down to the null or lies below it
 
-A claim without a number is reproduced or not. Fewer than three seeds decide nothing. Ratios are averaged and judged in
-logarithms, in which twice and half are equally far from no effect.
+R48: so a wide interval makes no claim hold. A claim without a number says nothing about widths: it is reproduced or not.
+A claim that something equals a number has a band, fixed beforehand: it is reproduced if the whole interval lies inside,
+and else not. Fewer than three seeds decide nothing. Ratios are averaged and judged in logarithms, widths too, in which twice
+and half are equally far from no effect. Where two of ours meet, the verdict says who is ahead, or that nobody can tell.
 """
 
 import math
@@ -22,15 +26,14 @@ from typing import Any
 import numpy as np
 
 from d2dfl.errors import UserError
-from d2dfl.experiment.measures import Array, interval, known
-from d2dfl.paper.experiment import SYSTEMS
+from d2dfl.experiment.measures import LEAST, Array, interval, known, standing
 from d2dfl.paper.results import Shown
+from d2dfl.paper.terms import LEARNERS
 from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Verdict
 from d2dfl.storage import read_text
 
 UNSAID = "not said"  # numbers that belong beside the paper's, which says nothing about them
-LEAST = 3  # seeds: two that happen to agree have an interval without width
-TITLES = {system.name: system.title for system in SYSTEMS}
+TITLES = {learner.name: learner.title for learner in LEARNERS}
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Quantity:
     digits: int = 3
     ratio: bool = False
     bounds: Sequence[float] = (-math.inf, math.inf)  # what it can be at all; an interval does not reach beyond
+    band: Sequence[float] = ()  # R48: the claim is an equality, and holds where the whole interval lies in here
+    contest: bool = False  # a difference between two of ours: who is ahead
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,9 @@ def expected(folder: Path) -> Mapping[str, Expected]:
 
 
 def _read(table: Mapping[str, Any], tables: Mapping[str, Any]) -> Expected:
-    fields = {**tables.get(table.get("inherits", ""), {}).get("quantities", {}), **table.get("quantities", {})}
+    fields = dict(table.get("quantities", {}))  # its own first: the first one is the claim as its author made it
+    for name, values in tables.get(table.get("inherits", ""), {}).get("quantities", {}).items():
+        fields.setdefault(name, values)
     quantities = {name: Quantity(**values) for name, values in fields.items()}
     texts = (table["figure"], table["title"], table["claim"])
     return Expected(*texts, quantities, table.get("numbers", {}), table.get("cost", {}))
@@ -79,18 +86,33 @@ def _read(table: Mapping[str, Any], tables: Mapping[str, Any]) -> Expected:
 
 def judge(quantity: Quantity, values: Sequence[float] | Array) -> str:
     """The verdict on values by seed."""
+    if quantity.contest:
+        return standing(values)
     if quantity.paper == UNSAID:
         return NO_CLAIM
     if len(known(values)) < LEAST:
         return FEW
     _, low, high = spread(quantity, values)
+    if quantity.band:
+        least, most = quantity.band
+        return REPRODUCED if least <= low and high <= most else NOT
+    return _judged(quantity, low, high)
+
+
+def _judged(quantity: Quantity, low: float, high: float) -> str:
+    """By an interval, turned so that the claimed effect is upwards."""
+    low, high, null = (_turned(quantity, value) for value in (low, high, quantity.null))
     if quantity.sign < 0:
-        low, high = -high, -low
-    if not low > quantity.sign * quantity.null:
+        low, high = high, low
+    if not low > null:
         return NOT
-    if quantity.value is not None and quantity.sign * quantity.value > high:
-        return DIRECTION
-    return REPRODUCED
+    if quantity.value is None or low >= (number := _turned(quantity, quantity.value)):
+        return REPRODUCED
+    return REPRODUCED if number <= high and high - low < number - null else DIRECTION
+
+
+def _turned(quantity: Quantity, value: float) -> float:
+    return quantity.sign * (math.log(value) if quantity.ratio else value)
 
 
 def spread(quantity: Quantity, values: Sequence[float] | Array) -> tuple[float, float, float]:
@@ -107,7 +129,8 @@ def verdicts(claims: Expected, shown: Shown) -> tuple[Verdict, ...]:
     A quantity may be measured at several points, "name @ point", and the paper may say something else about each.
     """
     found = []
-    for key, systems in shown.quantities.items():
+    order = [name.partition(" @ ")[0] for name in claims.quantities]
+    for key, systems in sorted(shown.quantities.items(), key=lambda item: _place(order, item[0])):
         name, _, where = key.partition(" @ ")
         quantity = claims.quantities.get(key) or claims.quantities.get(name)
         if quantity is None:
@@ -118,6 +141,12 @@ def verdicts(claims: Expected, shown: Shown) -> tuple[Verdict, ...]:
                 numbers, verdict, seeds = as_text(quantity, values), judge(quantity, values), len(known(values))
                 found.append(Verdict(text, TITLES.get(system, system), quantity.paper, numbers, verdict, seeds))
     return tuple(found)
+
+
+def _place(order: Sequence[str], key: str) -> int:
+    """Where a quantity stands among the claims."""
+    name = key.partition(" @ ")[0]
+    return order.index(name) if name in order else len(order)
 
 
 def as_text(quantity: Quantity, values: Sequence[float] | Array) -> str:

@@ -27,6 +27,7 @@ REPRODUCED, DIRECTION, NOT, FEW, NO_CLAIM = VERDICTS = (
     "too few seeds",
     "no claim",
 )
+AHEAD, BEHIND, UNDECIDED = "ahead", "behind", "nobody can tell"  # where two of the same terms meet
 LARGEST = 1e100  # a larger number was never measured, and its square would not be finite
 Texts = tuple[str, ...]
 Numbers = tuple[float, ...]

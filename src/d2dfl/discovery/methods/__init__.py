@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from d2dfl.discovery.methods import costs
 from d2dfl.discovery.methods.costs import Costs
+from d2dfl.errors import install_with
 from d2dfl.registry import entry_named
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ class Method:
     extra: str = ""  # of d2dfl, which brings that package
     reference: bool = False  # knows everything: what others are measured by
     costs: Costs | None = None  # what it takes in memory and time, where that is known
+
+    @property
+    def installation(self) -> str:
+        """The command that brings its package."""
+        return install_with(self.extra) if self.extra else f"pip install {self.package}"
 
 
 def at(place: str) -> "Callable[[Task], LinkChoice]":

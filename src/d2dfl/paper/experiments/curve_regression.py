@@ -1,10 +1,10 @@
 """Fig. 5d: mean squared error against rounds, California Housing, 25 devices (the paper does not say how many)."""
 
-from d2dfl.paper import Experiment, Point, curves, task
+from d2dfl.paper import CONTENDERS, Experiment, Point, curves, task
 
 
 def points(scale: str) -> list[Point]:
-    return [Point("California Housing", task("california", scale), "regression")]
+    return [Point("California Housing", task("california", scale), "regression", CONTENDERS)]
 
 
 EXPERIMENT = Experiment("curve-regression", points, curves)

@@ -1,6 +1,6 @@
 """Fig. 7b: accuracy against the aggregation interval, SVHN, supervised; the same number of minibatches everywhere."""
 
-from d2dfl.paper import SYSTEMS, Experiment, Point, Results, Shown, sweep_chart, sweep_table, task
+from d2dfl.paper import Array, Experiment, Point, Results, Shown, sweep_chart, sweep_table, task
 
 INTERVALS = {"tiny": (2, 10), "small": (5, 10, 20, 50), "paper": (5, 10, 20, 50)}
 
@@ -21,10 +21,14 @@ def every(interval: int, rounds: int) -> dict[str, int]:
 
 def show(results: Results) -> Shown:
     first, last = results.points[0], results.points[-1]
-    names = [system.name for system in SYSTEMS]
-    best = {point.name: results.baselines(point)[0].name for point in (first, last)}
+    names = [system.name for system in results.systems(first, last)]
+
+    def margin(point: Point, name: str) -> Array:
+        """Over the best baseline on the same terms."""
+        return results.gain(point, name, results.baselines(point, name)[0].name)
+
     quantities = {
-        "growth": {n: results.gain(last, n, best[last.name]) - results.gain(first, n, best[first.name]) for n in names},
+        "growth": {name: margin(last, name) - margin(first, name) for name in names},
         "growth-none": {n: results.gain(last, n, "none") - results.gain(first, n, "none") for n in names},
     }
     chart = sweep_chart(results, "Accuracy against the interval", "minibatches between aggregations", "accuracy")

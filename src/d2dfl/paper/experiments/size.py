@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from d2dfl.paper import (
+    NONE,
     SYSTEMS,
     Array,
     Experiment,
@@ -27,6 +28,7 @@ SIZES = {"tiny": (4, 8), "small": (5, 10, 15, 20, 25), "paper": (5, 10, 15, 20, 
 DATA = {"CIFAR-10": "cifar10", "SVHN": "svhn"}
 TARGETS = (0.8, 1.0)  # of what no exchange ends with at the hardest size, so that everybody gets there
 SIDE_M = 500.0
+CONTENDERS = (NONE, *SYSTEMS)  # the claim is about one's own joules, whoever else spends some
 
 
 def points(scale: str) -> list[Point]:
@@ -34,6 +36,7 @@ def points(scale: str) -> list[Point]:
         Point(
             f"{title}, {n} devices",
             {**task(dataset, scale, devices=n), "network.devices": n, "channel.side_m": SIDE_M * (25 / n) ** 0.5},
+            contenders=CONTENDERS,
             value=n,
         )
         for title, dataset in DATA.items()

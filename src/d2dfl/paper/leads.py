@@ -1,0 +1,99 @@
+"""How far a learner is ahead of others on its own terms: the numbers behind most verdicts, and the table of them.
+
+R47: "up to x over the baselines" is over the weakest, "x over all baselines" over the best.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from d2dfl.experiment.charts import text, with_interval
+from d2dfl.experiment.measures import Array, effort, effort_or_all, geometric_mean, standing
+from d2dfl.paper.experiment import Point
+from d2dfl.paper.results import Results
+from d2dfl.paper.terms import ON_FIVE, ON_OURS, ON_PAPERS, TERMS, Terms, terms_of
+from d2dfl.report.findings import Table
+from d2dfl.terminal import UNKNOWN
+
+Quantities = dict[str, dict[str, Array]]
+RULES = "closest, most trusted, uniform"  # what settings and links do is told of those that learn nothing
+
+
+def lead(results: Results, point: Point, suffix: str = "") -> Quantities:
+    """Scores of each learner above baselines on its terms, of ours above the next best, and what settings and links do."""
+    found: Quantities = {key + suffix: {} for key in ("up-to", "over-best", "over-next")}
+    for system in results.systems(point):
+        ranked = results.baselines(point, system.name)
+        found["up-to" + suffix][system.name] = results.gain(point, system.name, ranked[-1].name)
+        found["over-best" + suffix][system.name] = results.gain(point, system.name, ranked[0].name)
+        if system is terms_of(system.name).ours:
+            rival = results.others(point, system.name)[0]
+            found["over-next" + suffix][system.name] = results.gain(point, system.name, rival.name)
+    for key, after, before in (("settings", ON_OURS, ON_PAPERS), ("links", ON_FIVE, ON_OURS)):
+        found[key + suffix] = {RULES: risen(results, point, after, before)}
+    return found
+
+
+def risen(results: Results, point: Point, after: Terms, before: Terms) -> Array:
+    """[seed] how much better the rules are on other terms, in the mean over them."""
+    pairs = zip(after.rules, before.rules, strict=True)
+    rows = np.stack([results.gain(point, one.name, other.name) for one, other in pairs])
+    return np.asarray(rows.mean(axis=0))
+
+
+def speed(results: Results, point: Point, suffix: str = "", radio: str | None = None) -> Quantities:
+    """How many times fewer rounds (or joules) than the baselines until the score that each ends with."""
+
+    def ratio(one: str, other: str) -> Array:
+        return results.speedup(point, one, other, radio)
+
+    return factors(results, point, "rounds" if radio is None else "joules", suffix, ratio)
+
+
+def until(results: Results, point: Point, target: float, suffix: str = "") -> Quantities:
+    """How many times fewer rounds than the baselines until a score; unknown where neither gets there."""
+
+    def ratio(one: str, other: str) -> Array:
+        mine, theirs = (results.each(point, name, lambda cell: effort_or_all(cell, target)) for name in (one, other))
+        there = [results.each(point, name, lambda cell: effort(cell, target) is not None) for name in (one, other)]
+        return np.where(np.maximum(*there) > 0, theirs / mine, np.nan)
+
+    return factors(results, point, "until", suffix, ratio)
+
+
+def factors(results: Results, point: Point, what: str, suffix: str, ratio: Callable[[str, str], Array]) -> Quantities:
+    """A factor of every learner over the baselines on its terms: the most (up to), and the least (over every one)."""
+    found: Quantities = {f"{what}-{way}{suffix}": {} for way in ("up-to", "over-best")}
+    for system in results.systems(point):
+        rows = [ratio(system.name, rival.name) for rival in results.baselines(point, system.name)]
+        rows = sorted(filter(geometric_mean, rows), key=lambda row: geometric_mean(row) or 0.0) or rows
+        found[f"{what}-up-to{suffix}"][system.name] = rows[-1]
+        found[f"{what}-over-best{suffix}"][system.name] = rows[0]
+    return found
+
+
+def equal_table(results: Results, point: Point, title: str) -> Table:
+    """What the learner buys: the best baseline, the paper's learner and ours, each line at equal links and settings."""
+    rows = [_equal(results, point, terms) for terms in TERMS if results.there(point, terms.ours.name)]
+    columns = ("terms", "best baseline", "paper's learner", "the same, tuned", "ours", "ours − next best", "ours is")
+    note = (
+        f"{results.score_name(point)}, mean ± deviation over seeds. Next best: of all other methods on the same terms, found "
+        "from the same seeds; the difference is paired over seeds, with its 95 % interval, above 0 where ours is better."
+    )
+    return Table(f"Equal links and settings: {title}", columns, tuple(rows), note)
+
+
+def _equal(results: Results, point: Point, terms: Terms) -> tuple[str, ...]:
+    ours, best = terms.ours.name, results.baselines(point, terms.ours.name)[0]
+    papers = [text(results.final(point, item.name)) for item in terms.papers]
+    if len(papers) == 1:  # our settings have it tuned
+        papers.insert(0, UNKNOWN)
+    ahead = results.gain(point, ours, results.others(point, ours)[0].name)
+    return (
+        terms.title,
+        f"{text(results.final(point, best.name))} {best.method}",
+        *papers,
+        text(results.final(point, ours)),
+        with_interval(ahead),
+        standing(ahead),
+    )
