@@ -35,7 +35,6 @@ class Point(cell.Point):
     """One place of a sweep, under the rules that Section VI sets for its paradigm."""
 
     contenders: tuple[Contender, ...] = SWEEP
-
     trains: bool = True  # False: its cells end with the exchange, and can be many
     seeds: int | None = None  # where this point has another number of them than the others
 
