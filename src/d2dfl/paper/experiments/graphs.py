@@ -1,25 +1,28 @@
-"""Fig. 4: the graphs themselves, CIFAR-10, supervised, 25 devices, one link a device.
+"""Fig. 4: the graphs themselves, CIFAR-10, supervised, 25 devices.
 
-Node colour: labels of which a device holds 5 % of its data or more after the exchange. Nobody trains.
+Node colour: labels that meet their threshold after the exchange. Nobody trains. R43: they are counted by the threshold and
+the rule under which a graph was sought, before losses under the preset `paper`; to the letter, strictly after losses, a
+request for exactly what is missing never passes.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 
 from d2dfl.paper import (
-    BASELINES,
-    CONTROL,
     FIVE,
+    NONE,
+    ON_PAPERS,
     OURS,
-    PAPERS,
-    SYSTEMS,
+    TERMS,
     Cell,
     Experiment,
     Point,
     Results,
     Shown,
     Values,
+    above_best,
+    above_next,
     each,
     exchange_values,
     prepared,
@@ -29,7 +32,8 @@ from d2dfl.paper import (
 from d2dfl.paper.cells import dataset_of
 from d2dfl.report.findings import Map, read_record
 
-CONTENDERS = (PAPERS, OURS, FIVE, *BASELINES, CONTROL)
+CONTENDERS = (NONE, *(item for terms in TERMS for item in terms.contenders))
+DRAWN = (*ON_PAPERS.contenders, OURS, FIVE)
 SEEDS = {"tiny": 2, "small": 10, "paper": 10}
 
 
@@ -42,45 +46,50 @@ def measure(cell: Cell) -> Values:
 
     item = prepared(cell)
     values = exchange_values(item)
-    if cell.seed == 0 and item.discovery is not None:  # one map is enough to look at
-        title = next(contender.title for contender in CONTENDERS if contender.name == cell.contender)
-        layer = replace(layer_of(title, item.discovery, cell.contender), satisfied=tuple(values["labels"]))
-        network = item.discovery.network
-        enough = np.broadcast_to(0.05 * network.counts.sum(axis=1, keepdims=True), network.counts.shape)
-        shown = replace(network, threshold=enough)  # R29, for everyone alike whatever threshold it asks by
-        drawn = map_of("Seed 0", shown, [layer], dataset_of(cell.config).class_names)
-        if drawn is not None:
-            values["map"] = asdict(drawn)
+    drawn = next((contender for contender in DRAWN if contender.name == cell.contender), None)
+    if cell.seed == 0 and drawn is not None and item.discovery is not None:  # one map is enough to look at
+        layer = layer_of(drawn.title, item.discovery, cell.contender)
+        found = map_of("Seed 0", item.discovery.network, [layer], dataset_of(cell.config).class_names)
+        if found is not None:
+            values["map"] = asdict(found)
     return values
 
 
 def satisfied(cell: Values) -> float:
-    return float(np.mean(cell["labels"]))
+    return float(np.mean(cell["met"]))
 
 
 def green(cell: Values) -> float:
+    return float(np.sum(np.array(cell["met"]) >= 5))
+
+
+def after_loss(cell: Values) -> float:
+    """To the letter, at 5 % of a device's data (R29) for everyone alike."""
     return float(np.sum(np.array(cell["labels"]) >= 5))
 
 
 def show(results: Results) -> Shown:
     (point,) = results.points
-    rivals = [item.name for item in BASELINES if results.there(point, item.name)]
-    quantities = {}
-    for key, of in (("green", green), ("satisfied", satisfied)):
-        best = np.max([results.each(point, name, of) for name in rivals], axis=0)
-        quantities[key] = {system.name: results.each(point, system.name, of) - best for system in SYSTEMS}
+    quantities = {
+        "green": above_best(results, point, green),
+        "over-next": above_next(results, point, green),
+        "satisfied": above_best(results, point, satisfied),
+        "after-loss": above_best(results, point, after_loss),
+    }
     tables = (
-        sweep_table(results, "Devices with five labels or more", green, 1),
-        sweep_table(results, "Labels a device", satisfied, 2),
+        sweep_table(results, "Devices with five labels or more at their threshold", green, 1),
+        sweep_table(results, "Labels at their threshold a device", satisfied, 2),
+        sweep_table(
+            results, "To the letter: devices with five labels or more at 5 % strictly after losses", after_loss, 1
+        ),
     )
-    return Shown(quantities, tables, maps=_maps(results, point))
+    note = "The preset `paper` asks for 5 % of a device's data of each label, ours for a tenth: compare within the same terms."
+    return Shown(quantities, tables, maps=_maps(results, point), notes=(note,))
 
 
 def _maps(results: Results, point: Point) -> tuple[Map, ...]:
-    """All graphs of seed 0 over the same devices."""
-    here = [
-        results.found[point.name, item.name, 0] for item in CONTENDERS if (point.name, item.name, 0) in results.found
-    ]
+    """All graphs of seed 0 over the same devices; the thresholds shown are those of the first."""
+    here = [results.found[point.name, item.name, 0] for item in DRAWN if (point.name, item.name, 0) in results.found]
     drawn = [cell["map"] for cell in here if "map" in cell]
     return (read_record(Map, {**drawn[0], "layers": [item["layers"][0] for item in drawn]}),) if drawn else ()
 
