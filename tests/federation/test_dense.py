@@ -49,13 +49,13 @@ def job_of(factory: Any, data: Federated, **changes: Any) -> Job:
 def used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Rows of each plan that the compiled code was given."""
     seen: list[int] = []
-    plain = Dense.train
+    plain = Dense._run
 
-    def watched(self: Dense, params: Any, memory: Any, plan: Any) -> Any:
+    def watched(self: Dense, params: Any, memory: Any, plan: Any, sizes: Any) -> Any:
         seen.append(len(plan.rows))
-        return plain(self, params, memory, plan)
+        return plain(self, params, memory, plan, sizes)
 
-    monkeypatch.setattr(Dense, "train", watched)
+    monkeypatch.setattr(Dense, "_run", watched)
     return seen
 
 

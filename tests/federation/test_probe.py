@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from torch import nn
+from torch import Tensor, nn
 
 from d2dfl import UserError
-from d2dfl.federation import Federated, FederationConfig, embeddings, start, train
+from d2dfl.federation import Federated, FederationConfig, embeddings, probe, start, train
 from d2dfl.federation.evaluation import PROBED, ModelEvaluation
 from d2dfl.federation.probe import linear_accuracy, logistic_regression
 from d2dfl.rng import stream
@@ -45,6 +45,25 @@ def test_the_weights_equal_scikit_learns(classes: int, apart: float) -> None:
     else:  # there the two classes share one vector w = w1 - w0, and |w0|^2 + |w1|^2 = |w|^2 / 2
         reference = LogisticRegression(C=2.0, tol=1e-10, max_iter=1000).fit(scaled, labels)
         assert np.allclose(weights[1] - weights[0], [*reference.coef_[0], reference.intercept_[0]], atol=1e-4)
+
+
+def test_a_coarse_start_saves_steps_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, labels = clouds(4000, 8, 5, 0.4)
+    inputs, wanted = torch.from_numpy(features).double(), torch.from_numpy(labels)
+    sizes: list[int] = []
+    plain = probe._hessian
+
+    def watched(inputs: Tensor, *others: Tensor) -> Tensor:
+        sizes.append(len(inputs))
+        return plain(inputs, *others)
+
+    monkeypatch.setattr(probe, "_hessian", watched)
+    quick = logistic_regression(inputs, wanted)
+    whole = sizes.count(4000)
+    monkeypatch.setattr(probe, "COARSE", 10**9)  # nothing is left of the coarse part
+    slow = logistic_regression(inputs, wanted)
+    assert torch.allclose(quick, slow, atol=1e-6)
+    assert whole < sizes.count(4000) - whole
 
 
 def test_the_accuracy_equals_scikit_learns_with_any_labels() -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from federations import FAST, close, federation, finished, tiny, tiny_conv
 
-from d2dfl import UserError
+from d2dfl import UserError, preset
 from d2dfl.data.datasets import load
 from d2dfl.federation import (
     EMBEDDING,
@@ -49,6 +49,26 @@ def test_the_loss_by_hand() -> None:
     assert triplet().score(outputs, torch.zeros(4)).tolist() == [0, 1, 1, 0]
 
 
+def test_what_is_transformed_comes_from_the_settings() -> None:
+    losses = {views: unlabelled().objective(FederationConfig(views=views)) for views in ("literal", "all")}
+    assert losses["literal"] is triplet(views="literal") is not losses["all"]
+    assert losses["all"] is triplet(views="all")
+    assert triplet() is unlabelled().objective(FederationConfig())
+    inputs = torch.from_numpy(unlabelled().inputs)
+    anchors = {}
+    for views, loss in losses.items():
+        assert loss.prepare is not None
+        anchors[views] = loss.prepare(inputs, np.random.default_rng(0))[0]
+    assert torch.equal(anchors["literal"], inputs)
+    assert not torch.equal(anchors["all"], inputs)
+    states = [finished(tiny, unlabelled(), views=views) for views in ("literal", "all")]
+    assert not close(states[0].params, states[1].params)
+
+
+def test_the_papers_preset_is_literal() -> None:
+    assert preset("paper", "unsupervised").federation.views == "literal"
+
+
 def test_the_margin_comes_from_the_settings() -> None:
     assert loss_named("triplet", FederationConfig(margin=0.25)) is triplet(0.25)
     assert unlabelled().objective(FederationConfig(margin=3.0)) is triplet(3.0)
@@ -59,17 +79,19 @@ def test_the_margin_comes_from_the_settings() -> None:
     assert list(LOSSES) == ["cross-entropy", "mse", "triplet"]
 
 
+@pytest.mark.parametrize("views", ["literal", "all"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize(("factory", "shape"), [(tiny, (6,)), (tiny, (2, 16)), (tiny_conv, (1, 6, 6))])
 def test_loop_and_stack_agree(
-    scheme: str, factory: Any, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    scheme: str, factory: Any, shape: tuple[int, ...], views: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("loop", "stack"):
         monkeypatch.setattr(
             f"d2dfl.federation.executors.{module}.PIECE", 6
         )  # fedsgd: 9, 20, 13 datapoints leave 3, 2 and 1
     data = unlabelled(sizes=(9, 20, 0, 13, 1), shape=shape)
-    loop, stack = (finished(factory, data, scheme=scheme, executor=name, batch=6) for name in ("loop", "stack"))
+    changes = {"scheme": scheme, "views": views, "batch": 6}
+    loop, stack = (finished(factory, data, executor=name, **changes) for name in ("loop", "stack"))
     assert close(loop.params, stack.params)
     assert np.allclose(loop.curves.training_losses, stack.curves.training_losses, rtol=1e-4)
     assert np.allclose(loop.curves.losses, stack.curves.losses, rtol=1e-4)
@@ -140,8 +162,9 @@ def digits(loss: Any) -> Federated:
     return Federated.of(dataset, np.array_split(order, 5), loss=loss)
 
 
-def test_views_teach_an_encoder_the_digits() -> None:
-    data = digits("triplet")
+@pytest.mark.parametrize("views", ["literal", "all"])
+def test_views_teach_an_encoder_the_digits(views: Any) -> None:
+    data = digits(triplet(views=views))
     settings = FederationConfig(rounds=6, optimiser="adam", learning_rate=1e-3, evaluate_every=6)
     assert data.outputs == EMBEDDING
     untrained = train(encoder_mlp, data, dataclasses.replace(settings, learning_rate=0.0)).score
@@ -149,7 +172,7 @@ def test_views_teach_an_encoder_the_digits() -> None:
     curves = train(encoder_mlp, data, settings, state=state)
     assert curves.score > max(0.83, untrained + 0.08)
     assert curves.score_name == "accuracy of linear evaluation"
-    without_views = train(encoder_mlp, digits(triplet(1.0, STILL)), settings).score
+    without_views = train(encoder_mlp, digits(triplet(1.0, STILL, views)), settings).score
     assert curves.score > without_views
 
     found = embeddings(encoder_mlp, data, state, data.test_inputs)

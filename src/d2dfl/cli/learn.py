@@ -87,7 +87,7 @@ def _compared(
 
 
 def _print_comparison(config: Config, result: "Comparison") -> None:
-    from d2dfl.experiment.findings import table_of, used
+    from d2dfl.experiment.findings import against_table, table_of, used
 
     setting = result.prepared[0].setting
     seeds = len(result.results.seeds)
@@ -98,15 +98,15 @@ def _print_comparison(config: Config, result: "Comparison") -> None:
     )
     for name, value in setting.partitioning.measures.items():
         console.print(f"{name}: {value:.3f} (seed {setting.seed}, mean over devices)")
-    found = table_of(result)
-    table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in found.rows:
-        table.add_row(*row)
-    console.print(table)
-    for line in found.note.split("; "):
-        console.print(line)
+    for found in (table_of(result), against_table(result)):
+        table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for row in found.rows:
+            table.add_row(*row)
+        console.print(table)
+        for line in found.note.split("; "):
+            console.print(line)
 
 
 def _show_finished(folder: Path) -> None:

@@ -81,10 +81,10 @@ class Comparison:
         return line(f"Comparison by {self.score_name}", *scores, counted(len(self.results.seeds), "seed"))
 
     def _repr_html_(self) -> str:
-        from d2dfl.experiment.findings import table_of
+        from d2dfl.experiment.findings import against_table, table_of
 
-        table = table_of(self)
-        return table_html("Comparison", table.columns, table.rows, table.note)
+        tables = {"Comparison": table_of(self), "Against the best other method": against_table(self)}
+        return "".join(table_html(title, table.columns, table.rows, table.note) for title, table in tables.items())
 
     def plot(self, path: "str | Path | None" = None) -> "Figure":
         """Score against rounds as a figure; with a path (.png, .svg, .pdf) it is drawn there, too."""

@@ -15,11 +15,11 @@ from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
-from d2dfl.federation.optimisers import OPTIMISERS, Memory
-from d2dfl.federation.schemes import present, scheme_named
+from d2dfl.federation.optimisers import Memory, remembered
+from d2dfl.federation.schemes import SCHEMES, present, scheme_named
 from d2dfl.federation.sealed import read_sealed, write_sealed
 
-VERSION = 4
+VERSION = 5
 
 
 @dataclass
@@ -85,7 +85,7 @@ class State:
     """Everything that a later round depends on. `train` changes it in place."""
 
     params: Tensor  # [device, parameter]
-    memory: Memory  # of the optimiser
+    memory: Memory  # of the optimisers: a row a device, or one of the server's (Scheme.remembering)
     done: NDArray[np.int64]  # [device] minibatches taken: where each device's stream stands
     seed: int
     settings: dict[str, Any]  # of the run, so that no other run goes on from it
@@ -135,11 +135,10 @@ class State:
             raise UserError(
                 f"the saved state is of a model with {self.params.shape[1]:,} parameters, not {parameters:,}"
             )
-        widths = {name: rows.shape[1] for name, rows in self.memory.items()}
-        kept = (
-            {} if settings.momentum_rule == "reset" else OPTIMISERS[settings.optimiser].remembers(parameters, settings)
-        )
-        if widths != kept or len(self.params) != data.devices:
+        rows = scheme_named(settings.scheme).remembering(settings, data.devices)
+        kept = {name: (rows, size) for name, size in remembered(settings, parameters).items()} if rows else {}
+        shapes = {name: tuple(held.shape) for name, held in self.memory.items()}
+        if shapes != kept or len(self.params) != data.devices:
             raise UserError("the saved state does not fit these devices and their optimiser: train anew")
         self._check_progress(settings, data)
 
@@ -179,12 +178,15 @@ def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: in
         raise ValueError("counts")
     if (done < 0).any() or not isinstance(values["settings"], dict) or len(curves.training_losses) != number:
         raise ValueError("counts")
-    for rows in (params, *memory.values()):
-        if rows.dtype != np.float32 or rows.ndim != 2 or len(rows) not in (1, len(done)) or not np.isfinite(rows).all():
+    scheme = SCHEMES.get(values["settings"].get("scheme", ""))
+    remembering = 1 if scheme is not None and scheme.server_step else len(done)
+    for rows, number_of_rows in ((params, len(done)), *((rows, remembering) for rows in memory.values())):
+        fits = rows.dtype == np.float32 and rows.ndim == 2 and len(rows) in (1, number_of_rows)
+        if not fits or not np.isfinite(rows).all():
             raise ValueError("rows")
     return State(
         params=_full(params, len(done)),
-        memory={name: _full(rows, len(done)) for name, rows in memory.items()},
+        memory={name: _full(rows, remembering) for name, rows in memory.items()},
         done=done,
         seed=values["seed"],
         settings=values["settings"],

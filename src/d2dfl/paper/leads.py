@@ -123,12 +123,13 @@ def _equal(results: Results, point: Point, terms: Terms) -> tuple[str, ...]:
     papers = [text(results.final(point, item.name)) for item in terms.papers]
     if len(papers) == 1:  # our settings have it tuned
         papers.insert(0, UNKNOWN)
-    ahead = results.gain(point, ours, results.others(point, ours)[0].name)
+    rival = results.others(point, ours)[0]
+    ahead = results.gain(point, ours, rival.name)
     return (
         terms.title,
         f"{text(results.final(point, best.name))} {best.method}",
         *papers,
         text(results.final(point, ours)),
-        with_interval(ahead),
+        f"{with_interval(ahead)} {rival.method}",
         standing(ahead),
     )

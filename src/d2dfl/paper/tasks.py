@@ -18,6 +18,8 @@ def task(dataset: str, scale: str, *, devices: int = 25, paradigm: str = "superv
     """Settings of a learning task."""
     settings: dict[str, Any] = {"data.dataset": dataset, "network.devices": devices}
     settings |= {"tiny": _tiny, "small": _small, "paper": _paper}[scale](dataset, devices, paradigm)
+    if paradigm == "unsupervised":
+        settings["federation.evaluate_every"] = 1  # the claim is in rounds: "60 % 2 to 3 times faster"
     if dataset == "radio":
         each, lowest = SIGNALS[scale]
         settings |= {"radio.per_cell": each, "radio.lowest_snr_db": lowest}

@@ -148,8 +148,8 @@ class QlearningConfig(Section):
     reduction_rule: Literal["subtract", "multiply"] = option(
         "subtract", "R4: R - delta*|R|, or the literal (1-delta)*R"
     )
-    temperature: float = option(0.2, "R3: softmax temperature at the start", low=1e-09, high=1000000.0)
-    temperature_end: float = option(0.02, "R3: softmax temperature at the end", low=1e-09, high=1000000.0)
+    temperature: float = option(0.05, "R3: softmax temperature at the start", low=1e-09, high=1000000.0)
+    temperature_end: float = option(0.005, "R3: softmax temperature at the end", low=1e-09, high=1000000.0)
     untried: Untried = option("once", "R13: what an action that was never tried is worth")
     final: Literal["argmax", "sample"] = option("argmax", "R3: how the graph is read off the policies")
     state: Literal["link", "vector"] = option(
