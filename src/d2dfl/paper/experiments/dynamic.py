@@ -27,14 +27,17 @@ from d2dfl.paper import (
     task,
 )  # fmt: skip
 from d2dfl.paper.leads import Value
+from d2dfl.paper.terms import CLOSEST, TRUSTED, UNIFORM
 from d2dfl.report.findings import Chart
 
 LEVELS = {"tiny": (1, 4), "small": (1, 2, 4, 8, 16), "paper": (1, 2, 4, 8, 16)}
 DATA = {"SVHN": "svhn", "CIFAR-10": "cifar10"}
 READINGS = {"deviation 0.1": "deviation", "variance 0.1": "variance"}
-LINKS, NETWORKS = "links", 20
+LINKS = "links"
+NETWORKS = {"tiny": 2, "small": 10, "paper": 10}
 INFORMED = Contender("marginal-levels", "ours, plans by levels", "marginal", "best", {"channel.plan": "levels"})
-MOVERS = (*ON_PAPERS.papers, OURS, INFORMED, *ON_PAPERS.rules)
+LOOKERS = (*ON_PAPERS.papers, INFORMED, CLOSEST)
+MOVERS = (*LOOKERS, OURS, TRUSTED, UNIFORM)
 
 
 def points(scale: str) -> list[Point]:
@@ -43,9 +46,9 @@ def points(scale: str) -> list[Point]:
         settings = {**task(DATA.get(title, "cifar10"), scale), **channel, "channel.levels": levels}
         trains = title in DATA
         name = f"{title}, {reading}, {levels} levels"
-        return Point(name, settings, "supervised", contenders, levels, trains, None if trains else NETWORKS)
+        return Point(name, settings, "supervised", contenders, levels, trains, None if trains else NETWORKS[scale])
 
-    first = LEVELS[scale][0]  # those that do not look at levels train once
+    first = LEVELS[scale][0]  # those that do not look at levels are measured once
     return [
         *(
             at(title, reading, n, (PAPERS, OURS, NONE) if n == first else (PAPERS,))
@@ -53,7 +56,7 @@ def points(scale: str) -> list[Point]:
             for reading in READINGS
             for n in LEVELS[scale]
         ),
-        *(at(LINKS, reading, n, MOVERS) for reading in READINGS for n in LEVELS[scale]),
+        *(at(LINKS, reading, n, MOVERS if n == first else LOOKERS) for reading in READINGS for n in LEVELS[scale]),
     ]
 
 
@@ -68,7 +71,7 @@ def show(results: Results) -> Shown:
         own = _points(results, LINKS, reading)
         quantities[f"success @ {reading}"] = {
             item.name if item is not INFORMED else item.title: rise(results, own, item, success)
-            for item in (*ON_PAPERS.papers, INFORMED)
+            for item in LOOKERS
             if results.there(own[0], item.name) and results.there(own[-1], item.name)
         }
         lines = sweep_lines(results, own, success)

@@ -29,7 +29,7 @@ from d2dfl.paper.leads import Value
 from d2dfl.report.findings import Chart
 
 CLUSTERS = {"tiny": (3, 7), "small": (3, 5, 7, 10, 20), "paper": (3, 5, 7, 10, 20)}
-NETWORKS = 10
+NETWORKS = {"tiny": 2, "small": 10, "paper": 10}
 MOVERS = (PAPERS, OURS, FIVE)
 
 
@@ -40,7 +40,7 @@ def points(scale: str) -> list[Point]:
         name: str, number: int, contenders: tuple[Contender, ...], changes: Mapping[str, object], trains: bool
     ) -> Point:
         changes = {**settings, "partition.clusters": number, **changes}
-        return Point(name, changes, "unsupervised", contenders, number, trains, None if trains else NETWORKS)
+        return Point(name, changes, "unsupervised", contenders, number, trains, None if trains else NETWORKS[scale])
 
     shared = {"partition.clustering": "shared"}
     trained = [at(f"{n} clusters", n, SYSTEMS, {}, True) for n in CLUSTERS[scale]]

@@ -21,7 +21,7 @@ from d2dfl.paper import (
 from d2dfl.report.findings import Chart
 
 COMPONENTS = {"tiny": (2, 4, 8), "small": (2, 8, 32), "paper": (2, 8, 32)}
-NETWORKS = 10
+NETWORKS = {"tiny": 2, "small": 10, "paper": 10}
 MOVERS = (PAPERS, OURS, FIVE)
 
 
@@ -30,7 +30,7 @@ def points(scale: str) -> list[Point]:
 
     def at(name: str, number: int, contenders: tuple[Contender, ...], trains: bool) -> Point:
         changes = {**settings, "partition.components": number}
-        return Point(name, changes, "unsupervised", contenders, number, trains, None if trains else NETWORKS)
+        return Point(name, changes, "unsupervised", contenders, number, trains, None if trains else NETWORKS[scale])
 
     trained = [at(f"{n} components", n, SYSTEMS, True) for n in COMPONENTS[scale]]
     return trained + [at(f"{n} components, distance", n, MOVERS, False) for n in COMPONENTS[scale]]

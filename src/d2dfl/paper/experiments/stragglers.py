@@ -24,8 +24,8 @@ from d2dfl.paper import (
     terms_of,
 )  # fmt: skip
 
-NUMBERS = {"tiny": (0, 4), "small": (0, 6, 12), "paper": (0, 6, 12)}
-ROUNDS = {"tiny": 10, "small": 150, "paper": 150}
+NUMBERS = {"tiny": (0, 4), "small": (0, 12), "paper": (0, 12)}
+ROUNDS = {"tiny": 10, "small": 120, "paper": 120}
 EVALUATIONS = 15
 SEEDS = {"tiny": 2, "small": 10, "paper": 10}
 

@@ -39,7 +39,8 @@ RULES = {
     "insecure": "insecure:0.5",
 }
 DATA = {"CIFAR-10": "cifar10", "SVHN": "svhn"}
-DISTANCE, NETWORKS = "distance", 15
+DISTANCE = "distance"
+NETWORKS = {"tiny": 2, "small": 15, "paper": 15}
 MOVERS = (PAPERS, PAPERS_OURS, OURS, FIVE)
 
 
@@ -51,7 +52,15 @@ def points(scale: str) -> list[Point]:
     ]
     settings = task("cifar10", scale, devices=20)
     return trained + [
-        Point(f"{DISTANCE}, {name}", {**settings, "network.trust": rule}, "supervised", MOVERS, 0.0, False, NETWORKS)
+        Point(
+            f"{DISTANCE}, {name}",
+            {**settings, "network.trust": rule},
+            "supervised",
+            MOVERS,
+            0.0,
+            False,
+            NETWORKS[scale],
+        )
         for name, rule in RULES.items()
     ]
 
