@@ -88,7 +88,7 @@ def test_all_forms_hold_the_same(name: str) -> None:
     assert found.class_names == ("0", "1", "2")
     assert found.owners is not None
     assert found.owners.tolist() == DEVICE.tolist()
-    assert found.devices == ("0", "1", "2", "3")
+    assert found.devices == (0, 1, 2, 3)
 
 
 @pytest.mark.parametrize("labels", [LABELS, LABELS.astype(object), LABELS.astype(np.bytes_), LABELS.tolist()])
@@ -147,9 +147,9 @@ def test_numbers_with_a_point_are_a_regression() -> None:
 
 
 def test_devices_by_number_and_by_name() -> None:
-    assert own_data(X, CLASSES, DEVICE * 100 + 7).devices == ("7", "107", "207", "307")
+    assert own_data(X, CLASSES, DEVICE * 100 + 7).devices == (7, 107, 207, 307)
     with_empty = own_data(X, CLASSES, DEVICE, devices=6)
-    assert with_empty.devices == tuple("012345")
+    assert with_empty.devices == tuple(range(6))
     owners = with_empty.dataset(tested=False).owners
     assert owners is not None
     assert [len(held) for held in owners.holdings] == [10, 10, 10, 10, 0, 0]

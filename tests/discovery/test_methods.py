@@ -101,8 +101,8 @@ def test_where_nothing_can_move_there_is_no_edge(method: str, case: str) -> None
 
 def test_simple_rules_by_hand() -> None:
     trust = np.zeros((3, 3, 2))
-    trust[2, 0] = 1
-    trust[1, 0, 1] = 1
+    trust[0, 2] = 1
+    trust[0, 1, 1] = 1
     network = Network.from_arrays(
         counts=[[30, 0], [0, 30], [0, 30]],
         threshold=np.full((3, 2), 10.0),

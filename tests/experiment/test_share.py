@@ -30,7 +30,7 @@ def shared(**changes: Any) -> ShareResult:
 @pytest.mark.parametrize("keep", ["delete", "acknowledged", "copy"])
 def test_every_row_is_accounted_for(keep: str) -> None:
     result = shared(config=preset("best").with_(**{"exchange.keep": keep}))
-    assert sum(len(rows) for part in result.sent for rows in part.values()) > 10
+    assert sum(len(rows) for part in result.sent.values() for rows in part.values()) > 10
     for device in range(4):
         assert set(result.before[device]) == set(np.flatnonzero(device == DEVICE))
         sent = {row for rows in result.sent[device].values() for row in rows}
@@ -40,10 +40,10 @@ def test_every_row_is_accounted_for(keep: str) -> None:
         assert set(result.rows[device]) == (set(result.before[device]) - away) | got
         for other, rows in result.received[device].items():
             assert set(rows) == set(result.sent[other][device]) - set(result.lost[other][device])
-    held = np.concatenate(result.rows)
+    held = np.concatenate(list(result.rows.values()))
     assert sorted({*held, *result.gone}) == list(range(ROWS))
     assert len(result.gone) == (
-        sum(len(rows) for part in result.lost for rows in part.values()) if keep == "delete" else 0
+        sum(len(rows) for part in result.lost.values() for rows in part.values()) if keep == "delete" else 0
     )
 
 
@@ -59,7 +59,7 @@ def test_it_is_the_same_road_step_by_step() -> None:
     moved = exchange(found.graph, before, Y, threshold, seed=7, within=network)
     result = shared(seed=7)
     assert result.graph.edges == found.graph.edges
-    for mine, theirs in zip(result.rows, moved.holdings, strict=True):
+    for mine, theirs in zip(result.rows.values(), moved.holdings, strict=True):
         assert mine.tolist() == theirs.tolist()
 
 
@@ -68,7 +68,7 @@ def test_nothing_moves_over_links_and_to_devices_that_are_closed() -> None:
     links[1, 0] = 0.0  # 1 hears 0, and nobody hears anybody else
     open_one = shared(links=links)
     assert open_one.graph.edges == [(0, 1)]
-    assert [list(part) for part in open_one.sent] == [[1], [], [], []]
+    assert [list(part) for part in open_one.sent.values()] == [[1], [], [], []]
     assert len(open_one.gone) == 0
     trust = np.zeros((4, 4, 3))
     assert shared(trust=trust).graph.edges == []
@@ -85,10 +85,36 @@ def test_devices_have_names_and_may_be_empty() -> None:
         X, Y, names[DEVICE], devices=[*names, "shed"], links=np.zeros((5, 5)), trust="full", method="closest"
     )
     assert by_name.names == (*names, "shed")
-    assert len(by_name.before[4]) == len(by_name.rows[4]) == 0
+    assert len(by_name.before["shed"]) == len(by_name.rows["shed"]) == 0
     assert "shed" in by_name.summary()
     alone = share(X, Y, np.zeros(ROWS, int), method="closest")
     assert alone.rows[0].tolist() == list(range(ROWS))
+
+
+def test_rows_are_found_by_the_names_that_the_user_gave() -> None:
+    for names in (np.array(["ü", "b", "a", "c"]), np.arange(1, 5), np.array([1.0, 2.0, 3.0, 4.0]), [7, 3, 20, 11]):
+        names = np.asarray(names)
+        given = names.tolist() if names.dtype.kind != "f" else names.astype(int).tolist()
+        result = share(X, Y, names[DEVICE], links=np.zeros((4, 4)), trust="full", method="closest")
+        assert result.names == tuple(sorted(given))
+        assert list(result.rows) == list(result.names)
+        for place, name in enumerate(names.tolist()):
+            mine = set(np.flatnonzero(place == DEVICE))
+            assert set(result.before[name]) == mine
+            came = [row for rows in result.received[name].values() for row in rows]
+            left = [row for rows in result.sent[name].values() for row in rows]
+            assert set(result.rows[name]) == mine - set(left) | set(came)
+            for other, rows in result.received[name].items():
+                assert other in given
+                assert set(rows) == set(result.sent[other][name])
+    assert result.rows["20"] is result.rows[20] is result.rows[np.int64(20)]
+    assert 0 not in result.rows
+    assert result.rows.get(0) is None
+    assert repr(result.sent[3]).startswith("{")
+    for error in (UserError, KeyError):
+        with pytest.raises(error) as caught:
+            result.rows[0]
+        assert str(caught.value) == "there is no device 0 here: there are 3, 7, 11, 20"
 
 
 def test_other_links(tmp_path: Path) -> None:
@@ -96,10 +122,11 @@ def test_other_links(tmp_path: Path) -> None:
     save_network(network, tmp_path / "network.npz")
     one, other = (shared(links=given, trust=None) for given in (network, tmp_path / "network.npz"))
     assert one.graph.edges == other.graph.edges
-    assert share(X, Y, DEVICE, rss=np.full((4, 4), 0.3), method="closest").names == tuple("0123")
+    assert share(X, Y, DEVICE, rss=np.full((4, 4), 0.3), method="closest").names == (0, 1, 2, 3)
     assert share(X, Y, DEVICE, method="closest", seed=1).discovery.network.positions is not None
     dealt = share(X, Y, devices=3, method="none", preset="paper", config=None)
-    assert len(dealt.rows) == 3
+    assert list(dealt.rows) == [0, 1, 2]
+    assert share(X, Y, devices=["a", "b"], method="none").names == ("a", "b")
 
 
 def test_targets_choose_the_paradigm() -> None:
@@ -118,7 +145,7 @@ def test_our_learner_brings_devices_nearer_to_the_whole() -> None:
     result = share(X, Y, DEVICE, links=LINKS, trust="full", edges=2)
     worth = result.discovery.evaluation
     assert worth.distance_after["total-variation"] < 0.3 * worth.distance_before["total-variation"]
-    counts = held_counts(result.rows, Y, 3)
+    counts = held_counts(list(result.rows.values()), Y, 3)
     shares = counts / counts.sum(axis=1, keepdims=True)
     assert np.abs(shares - counts.sum(axis=0) / counts.sum()).sum(axis=1).mean() / 2 < 0.2
 
@@ -158,7 +185,7 @@ def test_comparison_by_methods_and_seeds_on_own_links_and_test_part() -> None:
         (method, seed) for seed in (3, 4) for method in ("uniform", "none", "iid")
     ]
     none = next(item for item in result.prepared if item.method == "none")
-    assert [rows.tolist() for rows in none.holdings] == [rows.tolist() for rows in given.before]
+    assert [rows.tolist() for rows in none.holdings] == [rows.tolist() for rows in given.before.values()]
     assert len(result.dataset.test_inputs) == 30
     network = none.setting.network
     assert network.drop[0, network.candidates[0] == 2] == LINKS[0, 2]

@@ -30,7 +30,7 @@ from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.experiment import summary
 from d2dfl.experiment.store import Plan, run_folder
 from d2dfl.network import Network
-from d2dfl.network.files import check_network_name, load_network, save_network
+from d2dfl.network.files import check_network_name, check_replaceable, load_network, save_network
 from d2dfl.storage import write_whole
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ def save_generated(options: "Generated", save: Path) -> None:
     config = options.config()
     check_network_name(save)
     check_outputs(save, inputs=inputs_of(config, options.config_file))
+    check_replaceable(save)
     net = Network.generate(config, options.seed)
     save_network(net, save)
     say(f"{save}: {net.devices} devices, {net.partitions} partitions, {len(net.budget)} reliable clusters")

@@ -31,7 +31,7 @@ class OwnData:
     class_names: tuple[str, ...]  # empty for numbers
     kind: Kind
     owners: NDArray[np.int64] | None  # [row] device; None: rows are dealt out
-    devices: tuple[str, ...]  # their names, () where rows are dealt out
+    devices: tuple[str | int, ...]  # their names as they were given, () where rows are dealt out
     test: tuple[NDArray[Any], NDArray[Any]] | None = None  # inputs and targets that no device holds
 
     def dataset(self, *, tested: bool = True, seed: int = 0) -> Dataset:
@@ -62,7 +62,9 @@ class OwnData:
             class_names=self.class_names,
             kind=self.kind,
             note=note,
-            owners=None if self.owners is None else Owners(self.devices, _held(self.owners[rows], len(self.devices))),
+            owners=None
+            if self.owners is None
+            else Owners(tuple(map(str, self.devices)), _held(self.owners[rows], len(self.devices))),
             rows=rows,
         )
 
@@ -186,9 +188,10 @@ def _classes(values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
 
 
 def _text(value: Any) -> Any:
-    return (
-        value.decode(errors="replace") if isinstance(value, bytes) else value if isinstance(value, int) else str(value)
-    )
+    """A name or a label as text; whole numbers stay numbers."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, int | np.integer) else str(value)
 
 
 def _missing(values: NDArray[Any]) -> int | None:
@@ -204,7 +207,7 @@ def _missing(values: NDArray[Any]) -> int | None:
 
 def _owners(
     device: NDArray[Any], rows: int, devices: int | Sequence[Any] | None
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+) -> tuple[NDArray[np.int64], tuple[str | int, ...]]:
     """[row] number of its device, and the names of all devices."""
     if device.ndim == 2 and device.shape[1] == 1:
         device = device[:, 0]
@@ -224,25 +227,26 @@ def _owners(
     return _named(device, list(devices))
 
 
-def _numbered(device: NDArray[Any], number: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _numbered(device: NDArray[Any], number: int | None) -> tuple[NDArray[np.int64], tuple[str | int, ...]]:
     """Devices by their sorted names; where it is known how many there are, numbers below that are taken as they are."""
     if number is not None and number < 1:
         raise UserError(f"devices cannot be {number}: give at least 1")
-    values = device if device.dtype.kind in "biuU" else np.array([str(_text(value)) for value in device.tolist()])
+    values = device if device.dtype.kind in "biuU" else np.array([_text(value) for value in device.tolist()])
     known, places = np.unique(values, return_inverse=True)
     if number is not None and values.dtype.kind in "iu" and known[0] >= 0 and known[-1] < number:
-        return values.astype(np.int64), tuple(map(str, range(number)))
+        return values.astype(np.int64), tuple(range(number))
     if number is not None and number != len(known):
         raise UserError(
             f"device names {len(known):,} devices, such as {known[-1]!s:.40}, and there are {number:,}: "
             f"give numbers from 0 to {number - 1}, or the names of all in devices"
         )
-    return places.reshape(-1).astype(np.int64), tuple(map(str, known.tolist()))
+    return places.reshape(-1).astype(np.int64), tuple(known.tolist())
 
 
-def _named(device: NDArray[Any], names: list[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _named(device: NDArray[Any], names: list[Any]) -> tuple[NDArray[np.int64], tuple[str | int, ...]]:
     """Devices by a list of their names, in its order."""
-    texts = [str(_text(name)) for name in array_of("devices", names).tolist()]
+    given = [_text(name) for name in array_of("devices", names).tolist()]
+    texts = list(map(str, given))
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         raise UserError(f"devices names {twice!r:.40} twice: name each once")
@@ -251,7 +255,7 @@ def _named(device: NDArray[Any], names: list[Any]) -> tuple[NDArray[np.int64], t
     unknown = next((text for text in held if text not in place), None)
     if unknown is not None:
         raise UserError(f"device names {unknown!r:.40}, which devices does not have: it has {listed(texts)}")
-    return np.array([place[text] for text in held], dtype=np.int64), tuple(texts)
+    return np.array([place[text] for text in held], dtype=np.int64), tuple(given)
 
 
 def _held(owners: NDArray[np.int64], devices: int) -> tuple[NDArray[np.int64], ...]:

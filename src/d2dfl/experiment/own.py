@@ -19,6 +19,7 @@ from d2dfl.discovery.methods import method_named, methods_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.compare import Comparison, compare
 from d2dfl.experiment.inputs import Inputs
+from d2dfl.experiment.per_device import Name, PerDevice
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import paradigm_of, setting_of
 from d2dfl.experiment.training import Model, factory_from
@@ -42,9 +43,9 @@ COLUMNS = ("device", "before", "sent", "received", "lost", "after")
 class ShareResult:
     """Who holds which rows after the exchange, and how they got there."""
 
-    names: tuple[str, ...]  # of the devices; all that follows is in this order
-    before: tuple[Rows, ...]  # rows that each device held
-    rows: tuple[Rows, ...]  # rows that each device holds now
+    names: tuple[Name, ...]  # of the devices, as they were given; graph and transfers say a device by its place here
+    before: PerDevice[Rows]  # rows that each device held, by its name
+    rows: PerDevice[Rows]  # rows that each device holds now
     transfers: tuple[Transfer, ...]  # one for each link: transmitter, receiver, rows sent, rows that arrived
     gone: Rows  # rows that nobody holds any more
     discovery: Discovery
@@ -57,33 +58,36 @@ class ShareResult:
         return self.discovery.graph
 
     @property
-    def sent(self) -> tuple[dict[int, Rows], ...]:
+    def sent(self) -> PerDevice[PerDevice[Rows]]:
         """Per device: the rows that it sent, by receiver."""
         return self._by_link(lambda one: (one.transmitter, one.receiver, one.sent))
 
     @property
-    def received(self) -> tuple[dict[int, Rows], ...]:
+    def received(self) -> PerDevice[PerDevice[Rows]]:
         """Per device: the rows that it got, by transmitter."""
         return self._by_link(lambda one: (one.receiver, one.transmitter, one.arrived))
 
     @property
-    def lost(self) -> tuple[dict[int, Rows], ...]:
+    def lost(self) -> PerDevice[PerDevice[Rows]]:
         """Per device: the rows that it sent and that never arrived, by receiver."""
         return self._by_link(lambda one: (one.transmitter, one.receiver, np.setdiff1d(one.sent, one.arrived)))
 
-    def _by_link(self, taken: Any) -> tuple[dict[int, Rows], ...]:
-        found: tuple[dict[int, Rows], ...] = tuple({} for _ in self.names)
+    def _by_link(self, taken: Any) -> PerDevice[PerDevice[Rows]]:
+        found: tuple[dict[Name, Rows], ...] = tuple({} for _ in self.names)
         for transfer in self.transfers:
             device, other, rows = taken(transfer)
-            found[device][other] = np.concatenate([found[device].get(other, rows[:0]), rows])
-        return found
+            name = self.names[other]
+            found[device][name] = np.concatenate([found[device].get(name, rows[:0]), rows])
+        return PerDevice(self.names, [PerDevice(part, part.values()) for part in found])
 
     def _lines(self) -> list[tuple[str, ...]]:
         """A line for each device, in the order of COLUMNS."""
-        moved = [[sum(map(len, part.values())) for part in side] for side in (self.sent, self.received, self.lost)]
-        held = [[len(rows) for rows in side] for side in (self.before, self.rows)]
+        moved = [
+            [sum(map(len, part.values())) for part in side.values()] for side in (self.sent, self.received, self.lost)
+        ]
+        held = [[len(rows) for rows in side.values()] for side in (self.before, self.rows)]
         numbers = zip(held[0], *moved, held[1], strict=True)
-        return [(name, *(f"{n:,}" for n in row)) for name, row in zip(self.names, numbers, strict=True)]
+        return [(str(name), *(f"{n:,}" for n in row)) for name, row in zip(self.names, numbers, strict=True)]
 
     def _headline(self) -> str:
         sent = sum(len(one.sent) for one in self.transfers)
@@ -196,8 +200,9 @@ def share(
     assert item.discovery is not None  # the yardstick alone has none
     assert item.exchanged is not None
     moved = item.exchanged
-    names = own.devices or tuple(map(str, range(settings.network.devices)))
-    return ShareResult(names, setting.holdings, moved.holdings, moved.transfers, moved.lost, item.discovery, own, known)
+    names = own.devices or _names(devices, settings.network.devices)
+    before, now = PerDevice(names, setting.holdings), PerDevice(names, moved.holdings)
+    return ShareResult(names, before, now, moved.transfers, moved.lost, item.discovery, own, known)
 
 
 def _learning(given: str | None, asked: str) -> TargetKind | None:
@@ -222,6 +227,11 @@ def _how_many(own: OwnData, number: int | Sequence[Any] | None, config: Config) 
     if number is None:
         return config.network.devices
     return number if isinstance(number, int) else len(number)
+
+
+def _names(given: int | Sequence[Any] | None, number: int) -> tuple[Name, ...]:
+    """Of devices to which rows are dealt out."""
+    return tuple(range(number)) if given is None or isinstance(given, int) else tuple(map(str, given))
 
 
 def _config(config: Config | None, preset: str | None, paradigm: str | None) -> Config:

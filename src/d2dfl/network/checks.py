@@ -37,7 +37,7 @@ def checked_arrays(
     slots = None if candidates is None else _candidates(candidates, devices)
     width = devices if slots is None else slots.shape[1]
     table = "[receiver, transmitter]" if slots is None else "[receiver, slot]"
-    cube = "[transmitter, receiver, partition]" if slots is None else "[receiver, slot, partition]"
+    cube = "[receiver, transmitter, partition]" if slots is None else "[receiver, slot, partition]"
     trusted = _trust(trust, (devices, width, partitions), cube)
     if (drop is None) == (rss is None):
         raise UserError(

@@ -150,7 +150,7 @@ class Network:
     ) -> Self:
         """A network of one's own.
 
-        counts[N, L], threshold[N, L], trust[transmitter, receiver, L], and either drop[receiver, transmitter] or
+        counts[N, L], threshold[N, L], trust[receiver, transmitter, L], and either drop[receiver, transmitter] or
         rss[receiver, transmitter]. Clusters and budgets are computed where they are not given. With `candidates`
         [N, slots], trust[receiver, slot, L] and drop or rss [receiver, slot] are in the slot layout instead.
         A device hears another unless every packet from it is lost. With centroids[N, L, d], covariances[N, L, d, d] and
@@ -168,7 +168,7 @@ class Network:
         if arrays["candidates"] is None:
             slots, index = _compact(loss)
             receivers = np.arange(devices)[:, None]
-            believed = np.swapaxes(arrays["trust"], 0, 1)[receivers, index] & (slots >= 0)[:, :, None]
+            believed = arrays["trust"][receivers, index] & (slots >= 0)[:, :, None]
             loss, power = loss[receivers, index], None if power is None else power[receivers, index]
         else:
             slots = arrays["candidates"]

@@ -30,7 +30,7 @@ TrustRule = Annotated[
     str | None,
     typer.Option(
         "--trust",
-        help="random:P, block, rows:S, columns:S, full, none, or an .npy file.  [default: random:0.5]",
+        help="random:P, block, rows:S, columns:S, full, none, or an .npy file (receiver first).  [default: random:0.5]",
         show_default=False,
     ),
 ]
