@@ -61,6 +61,20 @@ def test_a_page_needs_no_compiler() -> None:
     assert not set(done.stdout.split()) & {"numba", "torch"}
 
 
+@pytest.mark.parametrize(
+    "arguments", [["methods"], ["data", "list"], ["data", "info", "fmnist"], ["reproduce", "list"]]
+)
+def test_a_reader_that_has_seen_enough_is_no_fault(arguments: list[str]) -> None:
+    """As in `d2dfl reproduce list | true`."""
+    end, start = os.pipe()
+    os.close(end)
+    with os.fdopen(start, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "d2dfl", *arguments], stdout=closed, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_version_and_the_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(monkeypatch, "--version") == 0
     assert capsys.readouterr().out == f"d2dfl {d2dfl.__version__}\n"

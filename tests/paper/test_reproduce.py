@@ -415,7 +415,7 @@ def test_a_script_of_ones_own(tmp_path: Path) -> None:
     )
     done = reproduce(Request([str(script)], "tiny", tmp_path / "out", workers=1))
     assert not done.failures
-    assert done.findings[0].tables[0].rows == (("no exchange", "0.500 ± 0.500"),)
+    assert done.findings[0].tables[0].rows == (("no exchange", "0.500 ± 0.707"),)
     assert Findings.load(tmp_path / "out" / "mine") == done.findings[0]
 
 

@@ -11,6 +11,7 @@ from d2dfl.experiment.charts import curve_chart, energy_bars, rounds_text
 from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.maps import layer_of, map_of
+from d2dfl.experiment.measures import LEAST, LEAST_GAP
 from d2dfl.experiment.results import Against, Row
 from d2dfl.experiment.store import CONFIG
 from d2dfl.notebook import counted
@@ -74,7 +75,10 @@ def _note(comparison: Comparison) -> str:
         "TV to i.i.d.: total variation, lower is better",
     ]
     if any(row.gap_closed is None for row in comparison.rows):
-        parts.append(f"{UNKNOWN} in gap closed: {IID} is not clearly better than {NO_EXCHANGE}, so there is no gap")
+        few = "" if len(comparison.results.seeds) >= LEAST else f" (fewer than {LEAST} seeds: by more than {LEAST_GAP})"
+        parts.append(
+            f"{UNKNOWN} in gap closed: {IID} is not clearly better than {NO_EXCHANGE}{few}, so there is no gap"
+        )
     if any(row.rounds_to is None for row in comparison.rows):
         parts.append(f"{UNKNOWN} in rounds: with some seed that score is not reached")
     return "; ".join(parts)

@@ -134,7 +134,7 @@ def _optimum_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> 
     return _label_tables(config, whole, shape) + _heap(config, whole, shape)
 
 
-def _distances(config: Config, whole: Shape, shape: Shape) -> float:
+def _distances(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
     """Of every candidate, and numbers that tell equals apart."""
     return 40.0 * shape.devices * shape.slots
 
