@@ -278,6 +278,7 @@ def _made_up(cell: Cell, draws: np.random.Generator) -> dict[str, object]:
         "moved": int(draws.integers(1, 99)),
         "lost": 1,
         "measures": {"label accuracy": float(draws.uniform()), "balanced label accuracy": float(draws.uniform())},
+        "five": draws.integers(1, 9, cell.config.network.devices).tolist(),
         "met": draws.integers(1, 9, cell.config.network.devices).tolist(),
         "lacked": float(draws.uniform(50, 99)),
         "arrived": float(draws.uniform(1, 49)),

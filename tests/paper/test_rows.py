@@ -83,6 +83,20 @@ def test_a_label_is_counted_by_the_rule_it_was_sought_with() -> None:
     before_loss = network.counts + graph.allocated.sum(axis=1) - graph.given()
     assert found["met"] == (before_loss >= network.threshold - 1e-9).sum(axis=1).tolist()
     assert sum(found["met"]) > sum(found["labels"])
+    count = load_file(scripts_folder() / "graphs.py").labels_at_five_percent
+    assert count(item) == found["met"]  # the paper's settings ask for 5 %
+
+
+def test_five_percent_is_five_percent_whatever_one_asks_by() -> None:
+    config = preset("best").with_(network__devices=8, data__samples=60, discovery__edges=1)
+    item = prepare(config, setting_of(config, 0, load("digits")), "marginal")
+    assert item.discovery is not None
+    after, held = item.discovery.evaluation.counts_after, item.discovery.network.counts.sum(axis=1, keepdims=True)
+    count = load_file(scripts_folder() / "graphs.py").labels_at_five_percent
+    assert (
+        count(item) == (after >= 0.05 * held - 1e-9).sum(axis=1).tolist()
+    )  # ours asks for more, and counts after losses
+    assert sum(count(item)) > sum(exchange_values(item)["met"])
 
 
 @pytest.mark.parametrize("name", ["paper", "best"])

@@ -1,11 +1,12 @@
 """Fig. 4: the graphs themselves, CIFAR-10, supervised, 25 devices.
 
-Node colour: labels that meet their threshold after the exchange. Nobody trains. R43: they are counted by the threshold and
-the rule under which a graph was sought, before losses under the preset `paper`; to the letter, strictly after losses, a
-request for exactly what is missing never passes.
+Node colour: labels of which a device has 5 % of its data (R29) after the exchange, the threshold of the paper's settings, for
+everyone alike. Nobody trains. R43: they are counted by the rule under which a graph was sought, before losses under the preset
+`paper`; to the letter, strictly after losses, a request for exactly what is missing never passes.
 """
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,6 +33,9 @@ from d2dfl.paper import (
 from d2dfl.paper.cells import dataset_of
 from d2dfl.report.findings import Map, read_record
 
+if TYPE_CHECKING:
+    from d2dfl.experiment.pipeline import Prepared
+
 CONTENDERS = (NONE, *(item for terms in TERMS for item in terms.contenders))
 DRAWN = (*ON_PAPERS.contenders, OURS, FIVE)
 SEEDS = {"tiny": 2, "small": 10, "paper": 10}
@@ -45,14 +49,26 @@ def measure(cell: Cell) -> Values:
     from d2dfl.experiment.maps import layer_of, map_of
 
     item = prepared(cell)
-    values = exchange_values(item)
+    values = {**exchange_values(item), "five": labels_at_five_percent(item)}
     drawn = next((contender for contender in DRAWN if contender.name == cell.contender), None)
     if cell.seed == 0 and drawn is not None and item.discovery is not None:  # one map is enough to look at
-        layer = layer_of(drawn.title, item.discovery, cell.contender)
+        layer = replace(layer_of(drawn.title, item.discovery, cell.contender), satisfied=tuple(values["five"]))
         found = map_of("Seed 0", item.discovery.network, [layer], dataset_of(cell.config).class_names)
         if found is not None:
             values["map"] = asdict(found)
     return values
+
+
+def labels_at_five_percent(item: "Prepared") -> list[int]:
+    """[device] by the rule under which the graph was sought."""
+    from d2dfl.discovery.evaluation import evaluate
+
+    if item.discovery is None:
+        return []
+    network, graph = item.discovery.network, item.discovery.graph
+    enough = np.repeat(0.05 * network.counts.sum(axis=1, keepdims=True), network.partitions, axis=1)
+    found = evaluate(replace(network, threshold=enough), graph, item.discovery.config.reward).labels_satisfied
+    return [int(number) for number in found]
 
 
 def satisfied(cell: Values) -> float:
@@ -60,11 +76,11 @@ def satisfied(cell: Values) -> float:
 
 
 def green(cell: Values) -> float:
-    return float(np.sum(np.array(cell["met"]) >= 5))
+    return float(np.sum(np.array(cell["five"]) >= 5))
 
 
 def after_loss(cell: Values) -> float:
-    """To the letter, at 5 % of a device's data (R29) for everyone alike."""
+    """To the letter: by what is truly there after losses."""
     return float(np.sum(np.array(cell["labels"]) >= 5))
 
 
@@ -77,13 +93,16 @@ def show(results: Results) -> Shown:
         "after-loss": above_best(results, point, after_loss),
     }
     tables = (
-        sweep_table(results, "Devices with five labels or more at their threshold", green, 1),
-        sweep_table(results, "Labels at their threshold a device", satisfied, 2),
+        sweep_table(results, "Devices with five labels or more at 5 % of their data", green, 1),
+        sweep_table(results, "Labels a device at the threshold that it asked by", satisfied, 2),
         sweep_table(
             results, "To the letter: devices with five labels or more at 5 % strictly after losses", after_loss, 1
         ),
     )
-    note = "The preset `paper` asks for 5 % of a device's data of each label, ours for a tenth: compare within the same terms."
+    note = (
+        "The preset `paper` asks for 5 % of a device's data of each label, ours for a tenth, which one link cannot fill for five: "
+        "compare within the same terms."
+    )
     return Shown(quantities, tables, maps=_maps(results, point), notes=(note,))
 
 
