@@ -26,7 +26,6 @@ from d2dfl.paper import (
     sweep_table,
     task,
 )  # fmt: skip
-from d2dfl.paper.cells import dataset_of
 from d2dfl.report.findings import Map, read_record
 
 CONTENDERS = (PAPERS, OURS, FIVE, *BASELINES, CONTROL)
@@ -48,7 +47,7 @@ def measure(cell: Cell) -> Values:
         network = item.discovery.network
         enough = np.broadcast_to(0.05 * network.counts.sum(axis=1, keepdims=True), network.counts.shape)
         shown = replace(network, threshold=enough)  # R29, for everyone alike whatever threshold it asks by
-        drawn = map_of("Seed 0", shown, [layer], dataset_of(cell.config).class_names)
+        drawn = map_of("Seed 0", shown, [layer])
         if drawn is not None:
             values["map"] = asdict(drawn)
     return values
