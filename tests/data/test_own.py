@@ -233,7 +233,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("device has the shape", (X, CLASSES, DEVICE[:-1]), {}),
     ("device names nobody in row 0", (X, CLASSES, [None, *["a"] * (ROWS - 1)]), {}),
     ("device holds numbers with a point", (X, CLASSES, DEVICE + 0.5), {}),
-    ("device names 4 devices, such as 3, and there are 3", (X, CLASSES, DEVICE), {"devices": 3}),
+    ("device names 4, such as 3, and devices says 3", (X, CLASSES, DEVICE), {"devices": 3}),
     ("device names '3', which devices does not have", (X, CLASSES, DEVICE), {"devices": [0, 1, 2]}),
     ("devices names '1' twice", (X, CLASSES, DEVICE), {"devices": [0, 1, 1]}),
     ("devices cannot be 0", (X, CLASSES, DEVICE), {"devices": 0}),
@@ -254,5 +254,5 @@ def test_what_cannot_be_is_one_sentence(says: str, given: tuple[Any, ...], named
 
 
 def test_too_few_rows_for_a_test_part() -> None:
-    with pytest.raises(UserError, match="kept for tests"):
+    with pytest.raises(UserError, match="too few to keep some for tests"):
         own_data(X[:4], [0, 1, 0, 1], [0, 0, 1, 1]).dataset()

@@ -53,8 +53,8 @@ def test_contract(method: str, edges: int, mode: str) -> None:
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     for key in (
         "edges",
-        "allocated",
-        "counts_after",
+        "expected_datapoints",
+        "expected_counts_after",
         "objective",
         "local_rewards",
         "labels_satisfied",
@@ -69,7 +69,7 @@ def test_contract(method: str, edges: int, mode: str) -> None:
         "config",
     ):
         assert key in plain
-    assert len(plain["edges"]) == len(plain["allocated"])
+    assert len(plain["edges"]) == len(plain["expected_datapoints"])
 
 
 @pytest.mark.parametrize("method", LEARNED)
@@ -294,6 +294,6 @@ def test_exports_agree() -> None:
     parsed = nx.parse_graphml(graph.to_graphml(network), node_type=int)
     assert sorted(parsed.edges) == sorted(graph.edges)
     one, other = graph.edges[0]
-    assert np.isclose(parsed.edges[one, other]["datapoints"], sum(graph.to_dict()["allocated"][0]))
-    assert set(parsed.nodes[0]) == {"cluster", "counts", "x_m", "y_m"}
+    assert np.isclose(parsed.edges[one, other]["expected_datapoints"], sum(graph.to_dict()["expected_datapoints"][0]))
+    assert set(parsed.nodes[0]) == {"name", "cluster", "counts", "x_m", "y_m"}
     assert nx.parse_graphml(graph.to_graphml()).number_of_nodes() == 9

@@ -1,8 +1,12 @@
 """Own data on own devices: every row is accounted for, links and trust are kept to, and training works with any model."""
 
+import dataclasses
+import json
+import re
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -10,7 +14,11 @@ from torch import nn
 
 import d2dfl
 from d2dfl import Config, Network, ShareResult, UserError, preset, share
+from d2dfl.experiment.findings import write_all
+from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network.files import save_network
+from d2dfl.report.findings import Map, read_record
+from d2dfl.report.page.widgets import map_widget
 from d2dfl.transfer import exchange, held_counts
 
 torch.set_num_threads(1)  # two threads on busy cores are slower
@@ -197,7 +205,13 @@ def test_comparison_by_methods_and_seeds_on_own_links_and_test_part() -> None:
     [
         ({"links": 2 * LINKS + 1}, "links holds .*received power goes into rss"),
         ({"links": LINKS[:3]}, "links has the shape"),
-        ({"links": np.zeros((3, 3))}, "there are 3"),
+        ({"links": np.zeros((3, 3))}, "links has 3 devices and device names 4, such as 3: they must be the same"),
+        (
+            {"links": np.zeros((6, 6))},
+            "links has 6 devices and device names 4 of them: device 4 holds no row; say devices=6",
+        ),
+        ({"links": None, "rss": np.full((4, 4), -70.0)}, "rss holds -70: give received power in a linear unit, 10 "),
+        ({"devices": 3, "links": None}, "device names 4, such as 3, and devices says 3"),
         ({"rss": LINKS}, "links and rss are both given"),
         ({"links": "nothing.npz"}, "there is no file"),
         ({"trust": np.full((4, 4), 0.5)}, "trust holds values other"),
@@ -232,6 +246,87 @@ def test_a_model_that_does_not_fit_is_one_sentence(model: Any, says: str) -> Non
     with pytest.raises(UserError) as caught:
         shared().compare(model, rounds=1)
     assert says in str(caught.value)
+
+
+def test_rows_that_are_dealt_out_are_said_first_and_advice_is_python() -> None:
+    dealt = share(X, Y, devices=3, method="none", config=preset("best").with_(**{"data.allocation": "iid"}))
+    assert dealt.summary().startswith("no device was given: 240 of the 240 rows were dealt out to 3 devices by iid\n")
+    assert "no device was given" in dealt._repr_html_()
+    assert "no device was given" not in shared().summary()
+    with pytest.raises(UserError) as caught:
+        share(X[:40], Y[:40], method="closest")
+    advice = str(caught.value).partition("give ")[2]
+    assert re.fullmatch(
+        r'devices=\d+ or fewer, or config=preset\("best"\).with_\(\*\*{"data.allocation": "labels:\d"}\)', advice
+    )
+
+
+def test_links_that_carry_nothing_are_not_counted_as_if_they_did() -> None:
+    """12 devices with one row of 3 classes each want a third of a row of each class: nothing can move."""
+    one_each = share(X[:12], Y[:12], np.arange(12), links=np.zeros((12, 12)), trust="full", method="closest")
+    links = len(one_each.graph.edges)
+    assert links > 3
+    summary = one_each.summary()
+    assert f"closest found {links} links, 0 of which carry rows: 0 rows sent, 0 of them lost" in summary
+    assert summary.endswith(
+        f"{links} links carry nothing: rows move whole, and less than one was left to move; "
+        "12 devices want less than one row of each class (network.threshold)"
+    )
+    with pytest.raises(UserError, match="X has 12 rows, 0 of them at devices that hold more than one, too few to keep"):
+        one_each.compare(rounds=1)
+    assert "carry" not in shared().summary()
+
+
+def test_names_are_in_all_that_is_shown(tmp_path: Path) -> None:
+    names = np.array(["ü-bahn", "a <b>", "c$_x$", "a very long name indeed"])
+    classes = np.array(["cat", "dog & co", "eel"])
+    result = share(X, classes[Y], names[DEVICE], devices=list(names), links=LINKS, trust="full", method="closest")
+    network, graph = result.discovery.network, result.graph
+    assert network.device_names == tuple(names)
+    assert network.partition_names == tuple(classes)
+    parsed = nx.parse_graphml(graph.to_graphml(network), node_type=int)
+    assert [parsed.nodes[device]["name"] for device in range(4)] == list(names)
+    held = json.loads(parsed.nodes[0]["counts"])
+    assert held == {
+        name: int(((DEVICE == 0) & (place == Y)).sum()) for place, name in enumerate(classes) if name in held
+    }
+    sender, receiver = graph.edges[0]
+    moved = json.loads(parsed.edges[sender, receiver]["expected_by_partition"])
+    assert set(moved) <= set(classes)
+    assert sum(moved.values()) == pytest.approx(parsed.edges[sender, receiver]["expected_datapoints"], rel=1e-4)
+    texts = {text.get_text() for text in result.plot(tmp_path / "graph.html").axes[0].texts}
+    assert {"ü-bahn", "a <b>", "c$_x$", "a very long…"} <= texts
+    page = (tmp_path / "graph.html").read_text()
+    for said in ("ü-bahn", "dog &amp; co", "a very long…"):
+        assert said in page or json.dumps(said)[1:-1] in page or said.replace("&", "\\u0026") in page
+    graph.to_graphml(tmp_path / "links.graphml")
+    graph.to_graphml(network, tmp_path / "all.graphml")
+    assert "ü-bahn" in (tmp_path / "all.graphml").read_text(encoding="utf-8")
+    assert nx.read_graphml(tmp_path / "links.graphml").number_of_edges() == len(graph.edges)
+    with pytest.raises(UserError, match="to_graphml got two paths"):
+        graph.to_graphml("one.graphml", "two.graphml")
+    comparison = result.compare(rounds=1)
+    write_all(comparison, tmp_path)
+    with np.load(tmp_path / "holdings" / "closest-seed-0.npz") as file:
+        assert file["names"].tolist() == list(names)
+    record = json.loads((tmp_path / "graphs" / "closest-seed-0.json").read_text())
+    assert record["names"] == list(names)
+    assert record["partitions"] == list(classes)
+    assert np.shape(record["expected_counts_after"]) == (4, 3)
+    assert np.shape(record["expected_datapoints"]) == (len(record["edges"]), 3)
+    assert "network.samples_per_device" in (tmp_path / "config.toml").read_text().splitlines()[1]
+
+
+def test_names_are_on_the_page() -> None:
+    names = np.array(["kitchen", "hall", "attic", "cellar"])
+    result = share(X, Y, names[DEVICE], trust="full", method="closest")
+    drawn = map_of("A house", result.discovery.network, [layer_of("Closest", result.discovery)])
+    assert drawn is not None
+    assert drawn.devices == tuple(sorted(names))
+    assert drawn.partitions == ("0", "1", "2")
+    widget = str(map_widget(drawn, {"closest": 0}))
+    assert '"names": ["attic"' in widget.replace("&quot;", '"') or '"names":["attic"' in widget.replace("&quot;", '"')
+    assert read_record(Map, json.loads(json.dumps(dataclasses.asdict(drawn)))) == drawn
 
 
 def test_pictures_and_short_words(tmp_path: Path) -> None:

@@ -53,10 +53,13 @@ def discover_and_print(
             sys.stdout.write(as_json(result, best) + "\n")
         elif json_file is not None:
             write_whole(Path(json_file), as_json(result, best).encode())
+            say(f"wrote {json_file}")
         if picture is not None:
             draw_one(result, picture)
+            say(f"wrote {picture}")
         if graphml is not None:
-            write_whole(graphml, result.graph.to_graphml(result.network).encode())
+            result.graph.to_graphml(result.network, graphml)
+            say(f"wrote {graphml}")
         if out is not None:
             save_all(result, best, out)
 
@@ -89,8 +92,10 @@ def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) ->
             sys.stdout.write(content + "\n")
         elif json_file is not None:
             write_whole(Path(json_file), content.encode())
+            say(f"wrote {json_file}")
         if picture is not None:
             draw_all(results, picture)
+            say(f"wrote {picture}")
         if out is not None:
             write_whole(out / "comparison.json", content.encode())
             save_network(results[0].network, out / "network.npz")

@@ -66,12 +66,17 @@ DataFile = Annotated[
 ]
 LabelColumn = Annotated[
     str | None,
-    typer.Option("--label-column", help="Column of --data with the labels.  [default: label]", show_default=False),
+    typer.Option(
+        "--label-column", "--label", help="Column of --data with the labels.  [default: label]", show_default=False
+    ),
 ]
 DeviceColumn = Annotated[
     str | None,
     typer.Option(
-        "--device-column", help="Column of --data that says who holds a row.  [default: device]", show_default=False
+        "--device-column",
+        "--device",
+        help="Column of --data that says who holds a row.  [default: device]",
+        show_default=False,
     ),
 ]
 LinksFile = Annotated[
