@@ -133,8 +133,8 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     stored = json.loads((tmp_path / "run" / "results.json").read_text())
     assert len(list((tmp_path / "run" / "cells").iterdir())) == len(stored["device_joules"]) == 8
     for cell, values, book in zip(stored["device_joules"], result.values, result.ledgers, strict=True):
-        assert np.sum(cell["joules"]) == pytest.approx(book.total_j)
-        assert values["joules"]["first-order"][-1] == pytest.approx(book.total_j)
+        assert np.sum(cell["joules"]) == pytest.approx(book.until())
+        assert values["joules"]["first-order"][-1] == pytest.approx(book.until())
     found = Findings.load(tmp_path / "run")
     assert [line.name for line in found.charts[0].lines] == ["marginal", "closest", "none", "iid"]
     assert [layer.name for layer in found.maps[0].layers] == ["marginal", "closest", "none"]

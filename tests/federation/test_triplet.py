@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from federations import FAST, close, federation, finished, tiny, tiny_conv
+from federations import FAST, STILL, close, federation, finished, tiny, tiny_conv
 
 from d2dfl import UserError, preset
 from d2dfl.data.datasets import load
@@ -27,7 +27,6 @@ from d2dfl.federation import (
 from d2dfl.federation.executors.loop import PIECE
 from d2dfl.federation.losses import LOSSES, loss_named
 from d2dfl.federation.models import encoder_mlp
-from d2dfl.federation.views import STILL
 
 
 def unlabelled(**changes: Any) -> Federated:

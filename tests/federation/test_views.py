@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from federations import close
+from federations import STILL, close
 from torch import Tensor
 from torch.nn import functional
 
 from d2dfl.config.sections.learning import Views
-from d2dfl.federation.views import NORMAL, STILL, STRENGTHS, Strength, random_views, triplet_rows, triplets
+from d2dfl.federation.views import NORMAL, STRENGTHS, Strength, draws_for, drawn_views, triplet_rows, triplets
 
 SHAPES = [(1, 8, 8), (3, 32, 32), (2, 20, 12), (2, 128), (1, 40), (2, 1), (6,), (2, 3, 4, 5)]
 
@@ -21,6 +21,10 @@ def inputs_of(shape: tuple[int, ...], number: int = 7) -> Tensor:
 
 def draws(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def random_views(inputs: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
+    return drawn_views(inputs, draws_for(inputs.shape[1:], len(inputs), rng), strength)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -49,7 +49,6 @@ class GridOutcome:
 
     results: dict[str, Any]
     failures: tuple[Failure, ...]
-    done_before: int  # found in the folder
     seconds: float
 
 
@@ -99,7 +98,6 @@ def run_grid(
     return GridOutcome(
         results={task.key: grid.results[task.key] for task in tasks if task.key in grid.results},
         failures=tuple(grid.failures[task.key] for task in tasks if task.key in grid.failures),
-        done_before=len(found),
         seconds=time.monotonic() - began,
     )
 

@@ -35,7 +35,6 @@ class Strength:
     masking: float = 0.3  # vectors: probability that a feature is set to zero, not drawn
 
 
-STILL = Strength(0, 0, 1, 1, 0, 0, 0, 0, 0)  # every view is the datapoint itself
 NORMAL = Strength()
 # R42: the text names rotation and blur (Appendix C: crops), nothing else.
 STRENGTHS: dict[Views, Strength] = {"literal": Strength(light=0), "all": NORMAL}
@@ -50,11 +49,6 @@ def draws_for(shape: Sequence[int], number: int, rng: np.random.Generator) -> Dr
         return rng.random((_UNIFORM[len(shape)], number), dtype=np.float32)
     noise = rng.standard_normal((number, *shape), dtype=np.float32)
     return np.stack([noise, rng.random((number, *shape), dtype=np.float32)])
-
-
-def random_views(inputs: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
-    """One random view of each of the inputs [n, ...]."""
-    return drawn_views(inputs, draws_for(inputs.shape[1:], len(inputs), rng), strength)
 
 
 def drawn_views(inputs: Tensor, draws: Draws, strength: Strength) -> Tensor:
