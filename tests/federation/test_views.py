@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from d2dfl.config.sections.learning import Views
-from d2dfl.federation.views import NORMAL, STRENGTHS, Strength, draws_for, drawn_views, triplet_rows, triplets
+from d2dfl.federation.views import NORMAL, STRENGTHS, Strength, drawn_views, draws_for, triplet_rows, triplets
 
 SHAPES = [(1, 8, 8), (3, 32, 32), (2, 20, 12), (2, 128), (1, 40), (2, 1), (6,), (2, 3, 4, 5)]
 

@@ -193,7 +193,9 @@ def _prepare(
         evaluation = ModelEvaluation.of(data, settings, seed, scheme.shared, offset, place)
         prepared.append(Run(data, seed, state, batches, evaluation, first, offset, np.ones(data.devices, dtype=bool)))
         first += data.devices
-    job = Job(model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets)  # all are alike
+    job = Job(
+        model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets
+    )  # all are alike
     return Training(settings, scheme, prepared, params, memory, choose_executor(job, notice))
 
 
