@@ -114,7 +114,6 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "run.json",
         "results.json",
         "cells",
-        "failures",
         "table.md",
         "curves.csv",
         "curves.png",

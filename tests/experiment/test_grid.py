@@ -136,6 +136,10 @@ def test_failures_stand_alone(tmp_path: Path) -> None:
     before, again = resumed([GridTask("fail", {"do": "work"}), *seeds(2)], tmp_path)
     assert (before, len(again.results), again.failures) == (2, 3, ())
     assert not (tmp_path / "failures" / f"{file_name('fail')}.txt").exists()
+    grid([GridTask("fail", {"do": "fail"})], tmp_path / "one")
+    assert (tmp_path / "one" / "failures").exists()
+    grid([GridTask("fail", {"do": "work"})], tmp_path / "one", resume=True)
+    assert not (tmp_path / "one" / "failures").exists()
 
 
 def test_resume_works_on_what_is_missing_damaged_or_changed_only(tmp_path: Path) -> None:
@@ -197,7 +201,7 @@ def test_any_key_has_a_file_of_its_own(tmp_path: Path) -> None:
     outcome = grid([GridTask(key, {}) for key in keys], tmp_path)
     assert list(outcome.results) == keys
     assert {json.loads(content)["key"] for content in cells(tmp_path).values()} == set(keys)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells", "failures"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells"]
     assert resumed([GridTask(key, {}) for key in keys], tmp_path)[0] == len(keys)
 
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rich import box
 from rich.table import Table
@@ -38,13 +38,17 @@ def compare_and_print(
     """
     check_logs(logs)  # before PyTorch is loaded and a folder made
     from d2dfl.experiment.compare import plan_of
-    from d2dfl.experiment.store import folder_to_resume, new_run_folder, run_folder
+    from d2dfl.experiment.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
     from d2dfl.federation.schemes import scheme_named
 
     scheme_named(config.federation.scheme)
     plan = plan_of(config, methods, seeds)
-    given = out or (folder_to_resume(default, plan) if resume else None)
-    again: Again = "resume" if resume else "refuse"
+    last = None if out else folder_to_resume(default, plan)
+    given, again = out or (last if resume else None), cast("Again", "resume" if resume else "refuse")
+    if resume and (given is None or is_free(given)):
+        say(f"nothing to resume in {given or default}: a new run begins")
+    elif not resume and last is not None and unfinished(last):
+        say(f"{last} holds this run, unfinished; a new one begins. To go on with it instead: {to_resume(last)}")
     with run_folder(given, plan, again) if given else new_run_folder(default, plan) as record:
         where = record.path
         if record.finished:
