@@ -21,7 +21,7 @@ def test_json_on_standard_output_is_nothing_but_json(
     result = json.loads(capsys.readouterr().out)
     assert result["seed"] == 3
     assert result["config"]["network"]["devices"] == 6
-    assert len(result["counts_after"]) == 6
+    assert len(result["expected_counts_after"]) == 6
     assert result["share_of_best_known"] <= 1.0
 
 

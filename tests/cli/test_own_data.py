@@ -107,7 +107,7 @@ def test_one_sentence(
     arguments: list[str],
     says: str,
 ) -> None:
-    np.savez("trusting.npz", drop=np.full((4, 4), 0.1), trust=np.ones((4, 4, 10)))
+    np.savez("trusting.npz", drop=np.full((4, 4), 0.1), trust=np.ones((4, 4, 10)), format=2)
     assert call(monkeypatch, "run", *arguments, "--out", "run") == 2
     error = capsys.readouterr().err
     assert says in error

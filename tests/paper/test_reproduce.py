@@ -51,7 +51,6 @@ from d2dfl.report.findings import Findings
 from d2dfl.storage import TakenError
 
 COMMAND = [sys.executable, "-c", "from d2dfl.cli.app import main; main()", "reproduce"]
-QUICK = ["example", "curve-regression"]  # a measure of its own, and a training
 
 
 def test_the_interval_by_hand() -> None:
@@ -278,7 +277,11 @@ def _made_up(cell: Cell, draws: np.random.Generator) -> dict[str, object]:
         "labels": draws.integers(1, 9, cell.config.network.devices).tolist(),
         "moved": int(draws.integers(1, 99)),
         "lost": 1,
-        "measures": {"label accuracy": float(draws.uniform())},
+        "measures": {"label accuracy": float(draws.uniform()), "balanced label accuracy": float(draws.uniform())},
+        "five": draws.integers(1, 9, cell.config.network.devices).tolist(),
+        "met": draws.integers(1, 9, cell.config.network.devices).tolist(),
+        "lacked": float(draws.uniform(50, 99)),
+        "arrived": float(draws.uniform(1, 49)),
         "success": float(draws.uniform()),
         "inter": float(draws.uniform()),
         "messages": 1.0,
@@ -475,9 +478,24 @@ def _tables(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+FEW = """
+from d2dfl.paper import NONE, OURS, UNIFORM, Experiment, Point, Shown, curve_chart, sweep_table, task
+
+def points(scale):
+    return [Point("few", task("california", scale), "regression", (OURS, UNIFORM, NONE))]
+
+def show(results):
+    return Shown(tables=(sweep_table(results, "Scores"),), charts=(curve_chart(results, results.points[0], "Curves"),))
+
+EXPERIMENT = Experiment("few", points, show)
+"""
+
+
 def test_a_run_that_is_killed_and_resumed_gives_the_same_bytes(tmp_path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    arguments = [*QUICK, "--scale", "tiny", "--seeds", "1", "--no-figures", "--out"]
+    script = tmp_path / "few.py"  # trains; the example has a measure of its own
+    script.write_text(FEW)
+    arguments = ["example", str(script), "--scale", "tiny", "--seeds", "3", "--no-figures", "--out"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     # Another number of workers too: it must not matter.
     subprocess.run(

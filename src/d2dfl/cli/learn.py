@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
@@ -46,7 +46,8 @@ def compare_and_print(
     scheme_named(config.federation.scheme)
     plan = plan_of(config, methods, seeds)
     last = None if out else folder_to_resume(default, plan)
-    given, again = out or (last if resume else None), cast("Again", "resume" if resume else "refuse")
+    given = out or (last if resume else None)
+    again: Again = "resume" if resume else "refuse"
     if resume and (given is None or is_free(given)):
         say(f"nothing to resume in {given or default}: a new run begins")
     elif not resume and last is not None and unfinished(last):

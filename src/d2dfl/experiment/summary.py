@@ -17,10 +17,12 @@ from d2dfl.network.graph import Graph
 from d2dfl.report.findings import Findings, Table
 from d2dfl.terminal import UNKNOWN, number
 
-SHARE = ("share of the best known objective", "share")
+SHARE = ("share of the best known objective (no exchange is 0)", "share")
+NO_EXCHANGE = ("objective without any exchange", "no exch.")
 # (long name, short name) of each measure; the short one heads a column. Nothing has moved yet: numbers are expectations.
 MEASURES = (
     ("objective", "objective"),
+    NO_EXCHANGE,
     SHARE,
     ("labels satisfied per device", "labels"),
     ("distance to i.i.d. after the exchange (lower is better)", "dist"),
@@ -34,8 +36,8 @@ MEASURES = (
 
 
 def shown(best: float | None) -> list[tuple[str, str]]:
-    """Names of the measures that can be given: a share only where the best known objective was searched."""
-    return [names for names in MEASURES if names != SHARE or best is not None]
+    """Names of the measures that can be given: a share, and where it starts, only with the best known objective."""
+    return [names for names in MEASURES if names not in (NO_EXCHANGE, SHARE) or best is not None]
 
 
 def best_known(discoveries: Sequence[Discovery]) -> float:
@@ -46,7 +48,9 @@ def best_known(discoveries: Sequence[Discovery]) -> float:
 def measures(item: Discovery, best: float | None) -> list[str]:
     """The values of one discovery, in the order of `shown`."""
     worth = item.evaluation
-    share = [] if best is None else [number(share_of(worth.objective, best, worth.no_exchange), 3)]
+    share: list[str] = []
+    if best is not None:
+        share = [number(worth.no_exchange, 4), number(share_of(worth.objective, best, worth.no_exchange), 3)]
     return [
         number(worth.objective, 4),
         *share,
@@ -131,7 +135,7 @@ def unlinked_sentences(network: Network, graph: Graph) -> list[str]:
     """One sentence per reason for which devices have no link."""
     sentences = []
     for reason, devices in why_unlinked(network, graph).items():
-        shown = ", ".join(map(str, devices[:8])) + (", …" if len(devices) > 8 else "")
+        shown = ", ".join(map(network.device_name, devices[:8])) + (", …" if len(devices) > 8 else "")
         noun = "device has" if len(devices) == 1 else "devices have"
         sentences.append(f"{len(devices)} {noun} no link: {reason} ({shown})")
     return sentences
@@ -154,8 +158,7 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
     note = "; ".join(filter(None, (*column_sentences(items, best), dash_sentence(items))))
     layers = [layer_of(METHODS[item.method].title, item) for item in items]
-    partitions = tuple(f"partition {place}" for place in range(first.network.partitions))
-    drawn = map_of(f"Seed {first.seed}", first.network, layers, partitions)
+    drawn = map_of(f"Seed {first.seed}", first.network, layers)
     return Findings(
         name="graphs",
         title=" and ".join(METHODS[item.method].title for item in items) if len(items) < 3 else f"{len(items)} graphs",

@@ -96,7 +96,9 @@ def triplets(inputs: Tensor, rng: np.random.Generator, strength: Strength, views
 
         literal: d, F(d), d'        all: F(d), G(d), H(d')
 
-    d' is another datapoint, drawn at random; F, G and H are random transformations, each datapoint's its own.
+    d' is another datapoint, drawn at random; F, G and H are random transformations, each datapoint's its own. To the
+    letter the negative of one is the anchor of another, and need not go through the encoder again: anchors and
+    positives [2, n, ...] come in such an order that the negative of each is the next anchor.
     """
     return triplet_rows(inputs.unsqueeze(0), [rng], strength, views)[0]
 
@@ -104,18 +106,16 @@ def triplets(inputs: Tensor, rng: np.random.Generator, strength: Strength, views
 def triplet_rows(inputs: Tensor, rngs: Sequence[np.random.Generator], strength: Strength, views: Views) -> Tensor:
     """The same for inputs [row, n, ...] of several devices at once, each from its own generator: [row, 3, n, ...]."""
     rows, number, *shape = inputs.shape
-    transformed = number if views == "literal" else 3 * number
+    literal = views == "literal"
     others, draws = np.empty((rows, number), dtype=np.int64), []
     for row, rng in enumerate(rngs):
         ring = rng.permutation(number)  # each datapoint's other one is its successor on a random ring
-        others[row, ring] = np.roll(ring, -1)
-        draws.append(draws_for(shape, transformed, rng))
+        others[row, np.arange(number) if literal else ring] = ring if literal else np.roll(ring, -1)
+        draws.append(draws_for(shape, number if literal else 3 * number, rng))
     places = torch.from_numpy(others + number * np.arange(rows)[:, None]).to(inputs.device)
-    another = inputs.flatten(0, 1)[places]
-    drawn = np.concatenate(draws, axis=1)
-    if views == "literal":
-        positive = drawn_views(inputs.flatten(0, 1), drawn, strength).view_as(inputs)
-        return torch.stack([inputs, positive, another], dim=1)
+    another, drawn = inputs.flatten(0, 1)[places], np.concatenate(draws, axis=1)
+    if literal:
+        return torch.stack([another, drawn_views(another.flatten(0, 1), drawn, strength).view_as(another)], dim=1)
     flat = torch.cat([inputs, inputs, another], dim=1).flatten(0, 1)
     return drawn_views(flat, drawn, strength).view(rows, 3, number, *shape)
 

@@ -25,7 +25,8 @@ class NetworkConfig(Section):
     threshold: str = option("iid", "datapoints a partition should keep: a share of the device's data, or iid (1/L)")
     trust: str = option(
         "random:0.5",
-        "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, insecure:SHARE, full, none, or an .npy file (R27, R46)",
+        "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, insecure:SHARE, full, none, or an .npy file of "
+        "trust[receiver, transmitter, partition] (R27, R46)",
     )
     file: str = option("", "run, compare: .npz or .json with links of your own, and trust if it is known")
     sha256: str = option("", "its checksum, which a run was made with; empty: any")
@@ -48,7 +49,10 @@ class ChannelConfig(Section):
     highest: float = option(0.55, "path-loss, gaussian: received power is clipped above here", low=1e-30, high=1e30)
     exponent: float = option(2.0, "path-loss, physical: power falls with distance to this power", low=0, high=10)
     mean: float = option(0.3, "gaussian: mean received power", low=-1e30, high=1e30)
-    deviation: float = option(0.1, "gaussian: standard deviation of the received power", low=0, high=1e30)
+    deviation: float = option(0.1, "gaussian: second number of N(mean, deviation)", low=0, high=1e30)
+    deviation_rule: Literal["deviation", "variance"] = option(
+        "deviation", "R45: gaussian: that number is the standard deviation, or the variance"
+    )
     shadowing_db: float = option(
         0.0, "path-loss, physical: standard deviation of log-normal shadowing, per link", low=0, high=100
     )
@@ -69,11 +73,20 @@ class ChannelConfig(Section):
     )
     dynamic: bool = option(False, "received power is drawn anew at every step (Section VI-N)")
     levels: int = option(4, "dynamic: quantisation levels of the received power", low=1, high=256)
+    plan: Literal["expected", "levels", "exact"] = option(
+        "expected",
+        "R45: dynamic: all methods plan with mean losses, with those of the links' levels, or (a bound) exact ones",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.lowest > self.highest:
             raise UserError(f"channel.lowest cannot be {self.lowest:g}: give at most channel.highest, {self.highest:g}")
+
+    @property
+    def power_deviation(self) -> float:
+        """Standard deviation of the received power, gaussian (R45)."""
+        return float(self.deviation**0.5 if self.deviation_rule == "variance" else self.deviation)
 
 
 @dataclass(frozen=True)
@@ -157,9 +170,6 @@ class MarginalConfig(Section):
     )
     temperature: float = option(
         1.0, "at the start of a cycle, in mean gains a device could have alone per ln(choices)", low=0, high=1000000.0
-    )
-    dynamic: Literal["current", "expected"] = option(
-        "current", "dynamic channel: plan with the power at the exchange, or the expected loss"
     )
     spread: float = option(
         0.05,
