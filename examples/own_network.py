@@ -12,7 +12,9 @@ drop = np.array([[0.0, 0.05, 0.10], [0.05, 0.0, 0.20], [0.10, 0.20, 0.0]])  # [r
 
 network = Network.from_arrays(counts=counts, threshold=np.full((3, 3), 30), trust=trust, drop=drop)
 result = discover(network, preset("best"), seed=0)
-for (transmitter, receiver), amount in zip(result.graph.edges, result.graph.to_dict()["expected_datapoints"], strict=True):
+for (transmitter, receiver), amount in zip(
+    result.graph.edges, result.graph.to_dict()["expected_datapoints"], strict=True
+):
     print(f"{transmitter} sends {np.round(amount, 1)} to {receiver}")
 print("before", counts.tolist())
 print("after ", np.round(result.evaluation.counts_after, 1).tolist())

@@ -164,8 +164,10 @@ def _text(axes: Axes, x: float, y: float, text: str, room: float, **style: Any) 
     """One line of text, smaller or even cut where it would leave its room."""
     words = text.replace("\n", " ")
     artist = axes.text(x, y, words, **{"color": INK, "parse_math": False, **style})
-    while artist.get_window_extent().width > room and artist.get_fontsize() > SMALLEST:
-        artist.set_fontsize(max(SMALLEST, artist.get_fontsize() - 0.25))
+    for size in np.arange(float(artist.get_fontsize()), SMALLEST, -0.25):
+        artist.set_fontsize(float(size))
+        if artist.get_window_extent().width <= room:
+            break
     while words and artist.get_window_extent().width > room:
         words = words[:-1]
         artist.set_text(words.rstrip() + "…")
