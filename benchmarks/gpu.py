@@ -23,7 +23,7 @@ from d2dfl.federation.executors.stack import Stack
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.losses import loss_named
 from d2dfl.federation.models import MODELS
-from d2dfl.federation.optimisers import lasting_memory
+from d2dfl.federation.optimisers import blank_memory
 
 DEVICES, BATCH, POOL, SEEDS = 25, 64, 4096, 3
 Precision = Literal["float32", "bfloat16"]
@@ -67,7 +67,7 @@ def stack(inputs: torch.Tensor, targets: torch.Tensor, steps: int, precision: Pr
     executor = Stack(job)
     chosen = np.random.default_rng(0).integers(0, POOL, (steps, DEVICES, BATCH))
     plan = Plan(np.arange(DEVICES), chosen, np.full(DEVICES, BATCH), np.zeros((steps, DEVICES), dtype=np.uint64))
-    memory = lasting_memory(settings, params)
+    memory = blank_memory(settings, params)
     return milliseconds(lambda: executor.train(params, memory, plan), steps)
 
 

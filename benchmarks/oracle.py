@@ -3,7 +3,7 @@
 Case number n of an oracle is the same case whenever and wherever it is run. A mismatch is printed with the line that runs
 it again, with its traceback.
 
-    python benchmarks/oracle.py --cases 100000                     # of all oracles together, in the shares of `make test`
+    python benchmarks/oracle.py --cases 100000 --jobs 2            # of all oracles together; 40 min of CPU time
     python benchmarks/oracle.py --minutes 8 --first 1000           # other cases, until the time is over
     python benchmarks/oracle.py --only algorithm-1 --replay 1234   # one case again
 """

@@ -1,10 +1,11 @@
-"""Write docs/results.md: every row of the paper with its number beside ours, from the records in docs/findings.
+"""Write docs/results.md and README's headline from the records in docs/findings: every row of the paper beside ours.
 
-    python dev/results.py            (writes docs/results.md)
-    python dev/results.py --check    (fails where the page is not of these records)
+    python dev/results.py            (writes both)
+    python dev/results.py --check    (fails where one of them is not of these records)
 
 The largest scale of each row that was measured counts. Signs: + reproduced, ~ direction only, - not reproduced, ? too few
-seeds (the rule is in src/d2dfl/paper/verdicts.py).
+seeds (the rule is in src/d2dfl/paper/verdicts.py). Records from before every method was measured on all terms are read too,
+and marked.
 """
 
 import argparse
@@ -12,29 +13,44 @@ import sys
 from pathlib import Path
 
 from d2dfl.paper.catalogue import experiment_names
+from d2dfl.paper.terms import LEARNERS, TERMS, Terms
 from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Findings, Verdict, span
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "results.md"
+PAGE, README = ROOT / "docs" / "results.md", ROOT / "README.md"
+BEGIN, END = "<!-- headline: python dev/results.py -->", "<!-- end of headline -->"
 HEAD = """# The paper's rows and ours
 
 Written by `python dev/results.py` from the records in `docs/findings`; `d2dfl report docs/findings` makes a page with all
 charts of them, `d2dfl reproduce NAME --scale paper` measures one anew. What each row is: [reproduce.md](reproduce.md).
 
-At the paper's scale (25 devices, AlexNet, 3 labels a device, one incoming link unless said, 40 rounds of 10 minibatches,
-5 seeds, NVIDIA H200): score, share of the i.i.d. gap closed, and how many times fewer rounds than no exchange until the score
-that no exchange ends with.
-"""
-MIDDLE = """## Every claim
+## What the learner buys
 
-Mean and 95 % interval over seeds. **+** reproduced, **~** direction only, **-** not reproduced, **?** too few seeds. By the first
-claim of each row:"""
-TABLE = (
-    "| row, scale, seeds | quantity | the paper | its learner | ours, as many links | ours, 5 links |",
-    "|---|---|---|---:|---:|---:|",
-)
-SYSTEMS = ("paper's learner", "ours, as many links", "ours, 5 links (default)")
+At the paper's scale (25 devices, AlexNet, 3 labels a device, one incoming link unless said, 40 rounds of 10 minibatches, NVIDIA
+H200): score, share of the i.i.d. gap closed, and how many times fewer rounds than no exchange until the score that no exchange
+ends with. Compare within a block: there all have the same links and settings. Behind our learner's numbers stands whether it is
+ahead of the next best method in its block, by the 95 % interval of the difference on the same seeds.
+"""
+NEXT = """## Ours against the next best
+
+Score of our learner minus that of the next best method with the same links and settings, the paper's learner included; mean and
+95 % interval over seeds, above 0 where ours is better.
+"""
+BOUGHT = """## What settings and links buy
+
+Not the learner: closest, most trusted and uniform, in the mean over the three, under our settings minus under the paper's, and
+with five links minus with as many as the paper has.
+"""
+CLAIMS = """## Every claim
+
+Mean and 95 % interval over seeds. **+** reproduced, **~** direction only, **-** not reproduced, **?** too few seeds. A learner is
+held against baselines with its own links and settings. By the first claim of each row, which is the one its author made:"""
+EARLIER = "before equal links"
+MARKED = f"Rows marked *{EARLIER}* were measured when only some methods had our settings, and were judged by an earlier rule."
 SIGNS = {REPRODUCED: "+", DIRECTION: "~", NOT: "-", FEW: "?", NO_CLAIM: ""}
+TITLES = tuple(learner.title for learner in LEARNERS)
+FORMERLY = {"ours, as many links": "ours, our settings", "ours, 5 links (default)": "ours, 5 links"}
+OVER_NEXT, SETTINGS, LINKS = "ours above the next best method", "what our settings do", "what five links do"
 
 HEADLINE = {  # title: experiment, its table
     "CIFAR-10": ("curve-supervised", "CIFAR-10"),
@@ -42,16 +58,9 @@ HEADLINE = {  # title: experiment, its table
     "CIFAR-10, semi-supervised": ("curve-more", "CIFAR-10, semi-supervised"),
     "SVHN (36,000 images)": ("curve-more", "SVHN, supervised"),
     "radio signals (generated)": ("curve-more", "radio signals, supervised"),
+    "radio signals, semi-supervised": ("curve-semi", "radio signals"),
 }
-BASELINES = ("closest", "most trusted", "uniform", "GCN")
-CONTENDERS = {
-    "no exchange": ("no exchange",),
-    "best of closest, most trusted, uniform, GCN": BASELINES,
-    "the paper's learner": ("paper's learner",),
-    "ours, one link": ("ours, as many links",),
-    "ours, five links (default)": ("ours, 5 links (default)",),
-    "i.i.d. shuffle": ("i.i.d. shuffle",),
-}
+BLOCKS = ("one link, the paper's settings", "one link, our settings", "five links, our settings")
 
 
 def largest(folders: list[Path], name: str) -> Findings | None:
@@ -62,72 +71,173 @@ def largest(folders: list[Path], name: str) -> Findings | None:
     return None
 
 
-def lines(found: Findings, everything: bool) -> list[str]:
-    """One line a quantity."""
-    quantities: dict[str, list[Verdict]] = {}
+def earlier(found: Findings) -> bool:
+    """Whether a record is from before every method was measured on all terms."""
+    return any(item.system in FORMERLY for item in found.verdicts)
+
+
+def titled(found: Findings) -> str:
+    """A row's name, figure and scale, and the mark."""
+    mark = f", *{EARLIER}*" if earlier(found) else ""
+    return f"`{found.name}` {found.figure}, {found.scale}{mark}"
+
+
+def grouped(found: Findings) -> dict[str, dict[str, Verdict]]:
+    """Verdicts by quantity and system."""
+    quantities: dict[str, dict[str, Verdict]] = {}
     for item in found.verdicts:
-        quantities.setdefault(item.quantity, []).append(item)
-    first = next(iter(quantities), "").split(" (")[0]
-    chosen = [text for text in quantities if everything or text.split(" (")[0] == first]
+        quantities.setdefault(item.quantity, {})[FORMERLY.get(item.system, item.system)] = item
+    return quantities
+
+
+def claims(found: Findings) -> list[str]:
+    """One line a quantity of which the paper, or a baseline, says something."""
     rows = []
-    for text in chosen:
-        own = {item.system: item for item in quantities[text]}
-        cells = [cell(own.get(system)) for system in SYSTEMS]
-        others = [item for system, item in own.items() if system not in SYSTEMS]
+    for text, own in grouped(found).items():
+        if text.startswith((OVER_NEXT, SETTINGS, LINKS)):
+            continue
+        cells = [claim(own.get(title)) for title in TITLES]
+        others = [item for system, item in own.items() if system not in TITLES]
         if others:
-            cells[0] = cell(others[0])
-        seeds = [item.seeds for item in own.values()]
-        title = f"`{found.name}` {found.figure}, {found.scale}, {span(seeds)}"
-        rows.append(f"| {title} | {text} | {next(iter(own.values())).paper} | {' | '.join(cells)} |")
+            cells[0] = claim(others[0])
+        seeds = span([item.seeds for item in own.values()])
+        rows.append(f"| {titled(found)}, {seeds} | {text} | {next(iter(own.values())).paper} | {' | '.join(cells)} |")
     return rows
 
 
-def cell(item: Verdict | None) -> str:
-    return "" if item is None else f"{item.ours} {SIGNS[item.verdict]}"
+def claim(item: Verdict | None) -> str:
+    return "" if item is None else f"{item.ours} {SIGNS.get(item.verdict, item.verdict)}"
 
 
-def headline(folders: list[Path]) -> list[str]:
-    """Score, share of the i.i.d. gap closed, times fewer rounds than no exchange: contenders down, data across."""
-    columns: list[dict[str, tuple[str, ...]]] = []
-    for name, title in HEADLINE.values():
+def where(text: str) -> str:
+    """At which point of a row a quantity was measured."""
+    return text.partition(" (")[2].removesuffix(")")
+
+
+def contests(records: list[Findings]) -> list[str]:
+    """Ours against the next best, rows down, terms across."""
+    rows = []
+    for found in records:
+        for text, own in grouped(found).items():
+            if text.startswith(OVER_NEXT):
+                items = [own.get(terms.ours.title) for terms in TERMS]
+                cells = ["" if item is None else f"{item.ours} {item.verdict}" for item in items]
+                rows.append(f"| {titled(found)} | {where(text)} | {' | '.join(cells)} |")
+    return rows and ["| row, scale | at | " + " | ".join(BLOCKS) + " |", "|---|---|---:|---:|---:|", *rows]
+
+
+def bought(records: list[Findings]) -> list[str]:
+    """What settings and links do, rows down."""
+    rows = []
+    for found in records:
+        quantities = grouped(found)
+        for text, own in quantities.items():
+            if text.startswith(SETTINGS):
+                links = next(iter(quantities[text.replace(SETTINGS, LINKS)].values()))
+                rows.append(f"| {titled(found)} | {where(text)} | {next(iter(own.values())).ours} | {links.ours} |")
+    return rows and ["| row, scale | at | our settings | five links |", "|---|---|---:|---:|", *rows]
+
+
+def headline(folders: list[Path], equal_only: bool = False) -> list[str]:
+    """Score, share of the i.i.d. gap closed, times fewer rounds than no exchange: contenders down, data across.
+
+    The README shows what was measured on equal terms, and nothing else.
+    """
+    columns, names = [], []
+    for title, (name, point) in HEADLINE.items():
         found = largest(folders, name)
-        tables = [] if found is None else [table for table in found.tables if table.title == title]
-        if not tables:
-            raise SystemExit(f"no folder has the table {title!r} of {name}")
-        columns.append({row[0]: row[1:] for row in tables[0].rows})
-    rows = [f"| | {' | '.join(HEADLINE)} |", f"|---|{'---:|' * len(HEADLINE)}"]
-    for text, names in CONTENDERS.items():
-        best = [max((column[name] for name in names), key=lambda row: row[0]) for column in columns]
-        cells = [f"{score.split(' ')[0]}, {gap}, × {rounds}" for score, _, gap, rounds, *_ in best]
-        rows.append(f"| {text} | {' | '.join(cells)} |")
-    return rows
+        tables = {} if found is None else {table.title: table for table in found.tables}
+        if found is None or point not in tables:
+            raise SystemExit(f"no folder has the table {point!r} of {name}")
+        if equal_only and earlier(found):
+            continue
+        column = {FORMERLY.get(row[0], row[0]): row[1:] for row in tables[point].rows}
+        equal = tables.get(f"Equal links and settings: {point}")
+        standing = {} if equal is None else {row[0]: row[-1] for row in equal.rows}
+        columns.append((column, standing))
+        names.append(f"{title}, *{EARLIER}*" if earlier(found) else title)
+    rows = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
+    rows.append(line("no exchange", [cell(column, ["no exchange"]) for column, _ in columns]))
+    for terms, block in zip(TERMS, BLOCKS, strict=True):
+        rows.append(line(f"**{block}**: best of closest, most trusted, uniform, GCN", best_rules(terms, columns)))
+        for learner in terms.papers:
+            tuned = ", tuned" if learner is terms.papers[-1] else ""
+            rows.append(line(f"the paper's learner{tuned}", [cell(column, [learner.title]) for column, _ in columns]))
+        ours = [
+            " · ".join(filter(None, (cell(column, [terms.ours.title]), standing.get(terms.title, ""))))
+            for column, standing in columns
+        ]
+        rows.append(line("our learner", ours))
+    return [*rows, line("i.i.d. shuffle", [cell(column, ["i.i.d. shuffle"]) for column, _ in columns])]
+
+
+def best_rules(terms: Terms, columns: list[tuple[dict[str, tuple[str, ...]], dict[str, str]]]) -> list[str]:
+    """Unknown unless all of them were measured."""
+    names = [item.title for item in (*terms.rules, terms.gcn)]
+    return [cell(column, names) if all(name in column for name in names) else "–" for column, _ in columns]
+
+
+def cell(column: dict[str, tuple[str, ...]], names: list[str]) -> str:
+    """Of the best of these."""
+    rows = [column[name] for name in names if name in column]
+    if not rows:
+        return "–"
+    score, _, gap, rounds, *_ = max(rows, key=lambda row: row[0])
+    return f"{score.split(' ')[0]}, {gap}, × {rounds}"
+
+
+def line(title: str, cells: list[str]) -> str:
+    return f"| {title} | {' | '.join(cells)} |"
 
 
 def counts(records: list[Findings]) -> str:
-    """How many rows hold their first claim, system by system."""
+    """How many rows hold their first claim, learner by learner, of those measured on all terms."""
     parts = []
-    for system in SYSTEMS:
-        firsts = [next((item for item in found.verdicts if item.system == system), None) for found in records]
+    for title in TITLES:
+        firsts = [
+            own.get(title) for found in records if not earlier(found) for own in list(grouped(found).values())[:1]
+        ]
         signs = [SIGNS[item.verdict] for item in firsts if item is not None]
         held = [f"{signs.count(sign)} {sign}" for sign in ("+", "~", "-", "?") if sign in signs]
-        parts.append(f"{system}: {', '.join(held)} of {len(signs)}")
-    return "; ".join(parts)
+        if held:
+            parts.append(f"{title}: {', '.join(held)} of {len(signs)}")
+    return "; ".join(parts) or "none was measured with equal links yet"
 
 
-def written() -> str:
-    """The page."""
-    folders = [ROOT / "docs" / "findings" / scale for scale in ("paper", "small")]
+def page(folders: list[Path]) -> str:
+    """docs/results.md."""
     records = [found for name in experiment_names() if (found := largest(folders, name)) is not None]
-    rows = [line for found in records for line in lines(found, everything=True)]
-    return "\n".join([HEAD, *headline(folders), "", f"{MIDDLE} {counts(records)}.", "", *TABLE, *rows, ""])
+    table = [
+        f"| row, scale, seeds | quantity | the paper | {' | '.join(TITLES)} |",
+        f"|---|---|---|{'---:|' * len(TITLES)}",
+    ]
+    parts = [HEAD, *headline(folders), ""]
+    for text, rows in ((NEXT, contests(records)), (BOUGHT, bought(records))):
+        parts += [text, *rows, ""] if rows else []
+    parts += [f"{CLAIMS} {counts(records)}.", ""]
+    parts += [MARKED, ""] if any(map(earlier, records)) else []
+    return "\n".join([*parts, *table, *(row for found in records for row in claims(found)), ""])
+
+
+def readme(folders: list[Path]) -> str:
+    """README with the headline between its marks."""
+    text = README.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, mark, after = rest.partition(END)
+    if not mark:
+        raise SystemExit(f"README.md has no {BEGIN} … {END}")
+    return "\n".join([f"{before}{BEGIN}", *headline(folders, equal_only=True), f"{END}{after}"])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where the page is old")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where a page is old")
+    folders = [ROOT / "docs" / "findings" / scale for scale in ("paper", "small")]
+    wanted = {PAGE: page(folders), README: readme(folders)}
     if parser.parse_args().check:
-        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != written())
-    PAGE.write_text(written(), encoding="utf-8")
+        return int(any(not path.exists() or path.read_text(encoding="utf-8") != text for path, text in wanted.items()))
+    for path, text in wanted.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

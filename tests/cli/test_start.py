@@ -11,6 +11,7 @@ import pytest
 import d2dfl
 from calling import SMALL, call
 from d2dfl.discovery.methods import METHODS
+from demo_findings import comparison, write
 
 HEAVY = ("numpy", "numba", "torch", "scipy", "matplotlib", "rich")
 LOADED = """
@@ -55,10 +56,31 @@ def test_a_discovery_loads_only_the_compiler() -> None:
     }  # Numba takes bare SciPy
 
 
-def test_a_page_needs_no_compiler() -> None:
-    text = "import sys, d2dfl.report.look; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert not set(done.stdout.split()) & {"numba", "torch"}
+@pytest.mark.parametrize("arguments", [["data", "list"], ["data", "info", "fmnist"]])
+def test_what_is_known_of_datasets_needs_no_compiler(arguments: list[str]) -> None:
+    assert not loaded(*arguments) & {"numba", "torch", "scipy", "sklearn", "matplotlib"}
+
+
+@pytest.mark.parametrize("more", [[], ["--figures"]])
+def test_a_page_needs_no_compiler(more: list[str], tmp_path: Path) -> None:
+    write(comparison(), tmp_path)
+    found = loaded("report", str(tmp_path), "--out", str(tmp_path / "page.html"), *more)
+    assert (tmp_path / "page.html").exists()
+    assert not found & {"numba", "torch"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [["methods"], ["data", "list"], ["data", "info", "fmnist"], ["reproduce", "list"]]
+)
+def test_a_reader_that_has_seen_enough_is_no_fault(arguments: list[str]) -> None:
+    """As in `d2dfl reproduce list | true`."""
+    end, start = os.pipe()
+    os.close(end)
+    with os.fdopen(start, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "d2dfl", *arguments], stdout=closed, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_version_and_the_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

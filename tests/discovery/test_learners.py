@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from conftest import config_of
 from d2dfl import Config, Network, discover, preset
+from d2dfl.discovery.discover import METHODS, Discovery
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of, free_choice
@@ -15,9 +16,10 @@ from d2dfl.discovery.game.revisions import NO_DEVICE, revise, run_cycle
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.search import best_response
 from d2dfl.discovery.game.tables import reweigh, rules_of, sample, tables_of
-from d2dfl.discovery.methods import marginal, qlearning
+from d2dfl.discovery.methods import dynamic, marginal, qlearning
 from d2dfl.discovery.plain.reference import PlainMarginal, PlainQlearning, plain_round, plain_uniform
 from d2dfl.discovery.task import Task
+from d2dfl.network import channel
 from d2dfl.rng import device_keys, stream
 from networks import clustered
 
@@ -292,11 +294,73 @@ def test_dynamic_links_are_told_apart_by_level() -> None:
     assert better >= 6
 
 
-def test_expected_planning_uses_one_loss_for_all_links() -> None:
-    config = config_of("best", **{"channel.dynamic": True, "marginal.dynamic": "expected"})
-    network = Network.generate(config, 0)
-    result = discover(network, config, seed=0, method="marginal")
-    assert result.evaluation.objective > 0
+def two_exchanges(config: Config, method: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Discovery, Discovery]:
+    """The same discovery before an exchange that meets one channel, and before one that meets another."""
+    network, at_exchange = Network.generate(config, 0), dynamic.at_exchange
+    one = discover(network, config, seed=1, method=method)
+    monkeypatch.setattr(dynamic, "at_exchange", lambda here, settings, seed: at_exchange(here, settings, seed + 99))
+    return one, discover(network, config, seed=1, method=method)
+
+
+@pytest.mark.parametrize("method", [name for name, method in METHODS.items() if not method.reference])
+@pytest.mark.parametrize("edges", [1, 2])
+def test_nobody_plans_with_the_channel_of_the_exchange(
+    method: str, edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R45: with one level nothing is known of it, so whatever it is, the same links are chosen and as much is asked."""
+    changes = {
+        "channel.dynamic": True,
+        "channel.levels": 1,
+        "discovery.edges": edges,
+        "gcn.epochs": 1,
+        "gcn.systems": 1,
+    }
+    one, two = two_exchanges(config_of("best", **changes, **{"qlearning.steps": 200}), method, monkeypatch)
+    assert (one.network.drop != two.network.drop).any()
+    assert (one.graph.slots == two.graph.slots).all()
+    assert (one.graph.allocated == two.graph.allocated).all()
+    if method != "none":  # what was planned meets the channel as it is
+        assert (one.graph.drop != two.graph.drop).any()
+        assert one.evaluation.success_probability != two.evaluation.success_probability
+
+
+@pytest.mark.parametrize("plan", ["levels", "exact"])
+def test_what_is_known_of_the_exchange_is_used(plan: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = {"channel.dynamic": True, "channel.plan": plan, "channel.levels": 8, "reward.reliability_weight": 3.0}
+    one, two = two_exchanges(config_of("best", **changes), "marginal", monkeypatch)
+    assert (one.graph.slots != two.graph.slots).any()
+
+
+def test_levels_say_what_is_lost_in_the_mean() -> None:
+    config = config_of("best", **{"channel.kind": "gaussian", "channel.dynamic": True, "network.devices": 60})
+    drawn = dynamic.at_exchange(Network.generate(config, 0), config.channel, 0)
+    heard = drawn.candidates >= 0
+    expected = dynamic.as_known(drawn, config.channel)
+    assert len(np.unique(expected.drop[heard])) == 1
+    assert expected.drop[heard][0] == pytest.approx(drawn.drop[heard].mean(), rel=0.02)
+    by_level = dynamic.as_known(drawn, config.with_(channel__plan="levels").channel)
+    level = channel.quantise(drawn.rss, config.channel)
+    assert (channel.quantise(by_level.rss, config.channel) == level).all()
+    for number in range(4):
+        links = heard & (level == number)
+        assert by_level.drop[links].std() == pytest.approx(0.0, abs=1e-12)
+        assert by_level.drop[links].mean() == pytest.approx(drawn.drop[links].mean(), rel=0.05)
+
+
+def test_more_levels_save_datapoints_where_power_varies_much() -> None:
+    """R45: with 0.1 as the variance; with 0.1 as the deviation there is hardly anything to be saved."""
+    saved = {}
+    for rule in ("deviation", "variance"):
+        ends = []
+        for levels in (1, 4):
+            changes = {"channel.kind": "gaussian", "channel.dynamic": True, "channel.deviation_rule": rule}
+            config = preset("paper").with_(**changes, **{"channel.levels": levels})
+            found = [
+                discover(Network.generate(config, seed), config, seed=seed, method="qlearning") for seed in range(4)
+            ]
+            ends.append(np.mean([one.evaluation.success_probability for one in found]))
+        saved[rule] = ends[1] - ends[0]
+    assert saved["variance"] > 0.03 > saved["deviation"]
 
 
 @pytest.mark.parametrize("weight", [0.1, 0.3, 0.7])

@@ -16,7 +16,7 @@ from d2dfl.data.datasets import load
 from d2dfl.discovery.methods import IID, methods_named
 from d2dfl.experiment.checkpoints import Checkpoints
 from d2dfl.experiment.compare import Comparison, compare, plan_of
-from d2dfl.experiment.findings import cells, findings, markdown, table_of, write_all
+from d2dfl.experiment.findings import against_table, cells, findings, markdown, table_of, write_all
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import setting_of
@@ -100,7 +100,7 @@ def test_cluster_budgets_are_held_for_every_method_alike() -> None:
 
 
 def test_comparison_measures_and_writes(tmp_path: Path) -> None:
-    longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
+    longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1", "network.devices": 10}
     result = compared(tmp_path / "run", small(**longer))
     assert [row.method for row in result.rows] == ["marginal", "closest", "none", "iid"]
     rows = {row.method: row for row in result.rows}
@@ -114,7 +114,6 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "run.json",
         "results.json",
         "cells",
-        "failures",
         "table.md",
         "curves.csv",
         "curves.png",
@@ -126,19 +125,58 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "holdings",
         "graphs",
     }
-    assert markdown(result).count("\n| ") == 4
+    assert markdown(result).count("\n| ") == 4 + 1 + 3  # iid is held against nobody
     assert "12 rounds of 10 minibatches, 2 seeds" in Findings.load(tmp_path / "run").setting
     full = replace(result, config=result.config.with_(**{"federation.scheme": "fedsgd"}))
     assert "12 rounds of one full gradient, 2 seeds" in findings(full).setting
     stored = json.loads((tmp_path / "run" / "results.json").read_text())
     assert len(list((tmp_path / "run" / "cells").iterdir())) == len(stored["device_joules"]) == 8
     for cell, values, book in zip(stored["device_joules"], result.values, result.ledgers, strict=True):
-        assert np.sum(cell["joules"]) == pytest.approx(book.total_j)
-        assert values["joules"]["first-order"][-1] == pytest.approx(book.total_j)
+        assert np.sum(cell["joules"]) == pytest.approx(book.until())
+        assert values["joules"]["first-order"][-1] == pytest.approx(book.until())
     found = Findings.load(tmp_path / "run")
     assert [line.name for line in found.charts[0].lines] == ["marginal", "closest", "none", "iid"]
     assert [layer.name for layer in found.maps[0].layers] == ["marginal", "closest", "none"]
     assert np.sum(found.bars[0].values) == pytest.approx(sum(row.joules for row in result.rows))
+
+
+def test_methods_are_held_against_the_best_other_one_on_the_same_seeds(tmp_path: Path) -> None:
+    result = compared(tmp_path / "run", small(), ["marginal", "closest"], [0, 1, 2])
+    ends = {  # by seed; seeds differ more than methods do
+        "marginal": (0.60, 0.71, 0.82),
+        "closest": (0.50, 0.60, 0.70),
+        "none": (0.51, 0.59, 0.705),
+        "iid": (0.90, 0.90, 0.90),
+    }
+    values = [
+        {**values, "scores": [ends[cell.method][cell.seed]] * len(values["scores"])}
+        for cell, values in zip(result.cells, result.values, strict=True)
+    ]
+    result = replace(result, values=tuple(values))
+    rows = {row.method: row for row in result.rows}
+    ours = rows["marginal"].against
+    assert ours is not None
+    # Against none, whose mean is 0.6017: 0.09, 0.12, 0.115; t(0.975, 2) = 4.3027
+    half = 4.3027 * np.std([0.09, 0.12, 0.115], ddof=1) / 3**0.5
+    assert (ours.method, ours.gain, ours.standing) == ("none", pytest.approx(0.325 / 3), "ahead")
+    assert ours.interval == pytest.approx((0.325 / 3 - half, 0.325 / 3 + half), abs=1e-5)
+    assert rows["closest"].against.standing == "behind"
+    assert rows["iid"].against is None
+    low, high = rows["marginal"].interval
+    assert (low + high) / 2 == pytest.approx(0.71)
+    assert f"0.710 ± {high - 0.71:.3f}" in cells(rows["marginal"])
+    lines = {row[0]: row[1:] for row in against_table(result).rows}
+    assert lines["marginal"] == ("none", f"+0.108 [{0.325 / 3 - half:.3f}, {0.325 / 3 + half:.3f}]", "ahead")
+    assert set(lines) == {"marginal", "closest", "none"}
+    assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["rows"][0]["against"]["standing"] == "ahead"
+    told = {**ends, "marginal": (0.60, 0.58, 0.75)}  # ahead in the mean, by less than its interval
+    close = [
+        {**values, "scores": [told[cell.method][cell.seed]] * len(values["scores"])}
+        for cell, values in zip(result.cells, result.values, strict=True)
+    ]
+    first = replace(result, values=tuple(close)).rows[0].against
+    assert first is not None
+    assert (first.gain > 0, first.standing) == (True, "nobody can tell")
 
 
 def test_the_table_says_what_it_shows(tmp_path: Path) -> None:
@@ -146,11 +184,11 @@ def test_the_table_says_what_it_shows(tmp_path: Path) -> None:
     result = compared(tmp_path / "one", config, ["closest"], [0])
     table = table_of(result)
     assert not any("±" in cell for row in table.rows for cell in row)
-    assert cells(replace(result.rows[0], gap_closed=-0.001, moved=-0.0), 1)[2:5:2] == ["0.00", "0"]
+    assert cells(replace(result.rows[0], gap_closed=-0.001, moved=-0.0))[2:5:2] == ["0.00", "0"]
     flat = [{**values, "scores": [0.5] * len(values["scores"]), "higher_is_better": False} for values in result.values]
     flat[0]["scores"] = [0.6] * len(flat[0]["scores"])  # worse, where lower is better: it never gets to 0.5
     unknown = table_of(replace(result, values=tuple(flat))).note
-    assert "– in gap closed: iid is not clearly better" in unknown
+    assert "– in gap closed: iid is not clearly better than none (fewer than 3 seeds: by more than 0.02)" in unknown
     assert "– in rounds: " in unknown
     assert "score: accuracy (lower is better)," in unknown
     assert "score: accuracy," in table.note

@@ -78,7 +78,7 @@ def test_agrees_with_the_loop(
     scheme: str, factory: Any, data: Federated, changes: dict[str, Any], used: list[int]
 ) -> None:
     loop, fast = (finished(factory, data, scheme=scheme, executor=name, **changes) for name in ("loop", "auto"))
-    assert used
+    assert used or scheme == "fedsgd"  # its devices take no steps
     assert close(loop.params, fast.params)
     assert loop.memory.keys() == fast.memory.keys()
     assert all(close(rows, fast.memory[name]) for name, rows in loop.memory.items())

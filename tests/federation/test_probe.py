@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from torch import nn
+from torch import Tensor, nn
 
 from d2dfl import UserError
-from d2dfl.federation import Federated, FederationConfig, embeddings, start, train
+from d2dfl.federation import Federated, FederationConfig, embeddings, probe, start, train
 from d2dfl.federation.evaluation import PROBED, ModelEvaluation
 from d2dfl.federation.probe import linear_accuracy, logistic_regression
 from d2dfl.rng import stream
@@ -45,6 +45,25 @@ def test_the_weights_equal_scikit_learns(classes: int, apart: float) -> None:
     else:  # there the two classes share one vector w = w1 - w0, and |w0|^2 + |w1|^2 = |w|^2 / 2
         reference = LogisticRegression(C=2.0, tol=1e-10, max_iter=1000).fit(scaled, labels)
         assert np.allclose(weights[1] - weights[0], [*reference.coef_[0], reference.intercept_[0]], atol=1e-4)
+
+
+def test_a_coarse_start_saves_steps_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, labels = clouds(4000, 8, 5, 0.4)
+    inputs, wanted = torch.from_numpy(features).double(), torch.from_numpy(labels)
+    sizes: list[int] = []
+    plain = probe._hessian
+
+    def watched(inputs: Tensor, *others: Tensor) -> Tensor:
+        sizes.append(len(inputs))
+        return plain(inputs, *others)
+
+    monkeypatch.setattr(probe, "_hessian", watched)
+    quick = logistic_regression(inputs, wanted)
+    whole = sizes.count(4000)
+    monkeypatch.setattr(probe, "COARSE", 10**9)  # nothing is left of the coarse part
+    slow = logistic_regression(inputs, wanted)
+    assert torch.allclose(quick, slow, atol=1e-6)
+    assert whole < sizes.count(4000) - whole
 
 
 def test_the_accuracy_equals_scikit_learns_with_any_labels() -> None:
@@ -103,8 +122,8 @@ def test_a_training_reports_the_probe_of_its_encoder() -> None:
     chosen = np.sort(stream(2, "probe").permutation(80)[:50])
     outputs, test = (embeddings(tiny, data, state, part) for part in (data.inputs, data.test_inputs))
     expected = accuracy(outputs[chosen], data.targets[chosen], test, data.test_targets)
-    assert state.curves.score == pytest.approx(expected)
-    assert state.curves.device_scores[-1] == [state.curves.score]
+    assert state.curves.last_score == pytest.approx(expected)
+    assert state.curves.device_scores[-1] == [state.curves.last_score]
     assert finished(tiny, data, probe=10_000).curves.scores, "more than there is: all of it"
 
 
@@ -126,7 +145,7 @@ def test_the_probe_learns_from_the_same_datapoints_whoever_holds_them() -> None:
 def test_devices_with_models_of_their_own_are_probed_one_by_one_up_to_a_limit() -> None:
     few = finished(tiny, unlabelled(), scheme="decentralised").curves
     assert [len(scores) for scores in few.device_scores] == [5, 5]
-    assert few.score == pytest.approx(np.mean(few.device_scores[-1]))
+    assert few.last_score == pytest.approx(np.mean(few.device_scores[-1]))
     assert few.spreads[-1] == pytest.approx(np.std(few.device_scores[-1]))
     data = unlabelled(sizes=(4,) * (PROBED + 5))
     state = finished(tiny, data, scheme="decentralised")
@@ -153,15 +172,6 @@ def test_embeddings_that_are_no_numbers_are_the_sentence_about_the_learning_rate
     data = dataclasses.replace(data, members=members, test_inputs=data.inputs[5:15], test_targets=data.targets[5:15])
     with pytest.raises(UserError, match="the test loss of the shared model is no longer a number in round 1"):
         finished(tiny, data, executor=executor)
-
-
-def test_the_direction_of_a_score_decides_when_a_target_is_reached() -> None:
-    rising = finished(tiny, federation()).curves
-    assert rising.higher_is_better
-    rising.rounds, rising.scores = [1, 2, 3], [0.2, 0.6, 0.5]
-    assert [rising.rounds_to(target) for target in (0.1, 0.2, 0.5, 0.7)] == [1, 1, 2, None]
-    falling = dataclasses.replace(rising, higher_is_better=False, scores=[0.9, 0.4, 0.5])
-    assert [falling.rounds_to(target) for target in (1.0, 0.9, 0.5, 0.3)] == [1, 1, 2, None]
 
 
 def test_supervised_losses_know_no_probe() -> None:

@@ -80,6 +80,13 @@ def test_one_power_for_all_is_one_level_and_limits_are_in_order() -> None:
         Network.generate(small(**{"channel.lowest": 0.9}), 0)
 
 
+def test_the_second_number_of_the_normal_distribution_has_two_readings() -> None:
+    wide = {"channel.kind": "gaussian", "channel.mean": 5.0, "channel.highest": 10.0, "network.devices": 60}
+    for rule, deviation in (("deviation", 0.1), ("variance", 0.1**0.5)):
+        network = Network.generate(small(**wide, **{"channel.deviation_rule": rule}), 0)
+        assert network.rss[network.candidates >= 0].std() == pytest.approx(deviation, rel=0.05)
+
+
 @pytest.mark.parametrize("devices", [2, 25, 60])
 @pytest.mark.parametrize("reliability", [0.0, 0.04, 0.08, 1.0])
 def test_every_pair_inside_a_cluster_is_reliable(devices: int, reliability: float) -> None:

@@ -99,14 +99,12 @@ def _check_action(config: Config, network: Network, learner: Learner, i: int, ac
 
 
 def _check_tables(tables: Any, learners: list[Learner], number: int) -> None:
-    for i, learner in enumerate(learners):
-        for (_, action), total in learner.psi_r.items():
-            same(f"psi^R of device {i}, action {action}, step {number}", tables.total[i, action], total)
-            same(
-                f"psi^C of device {i}, action {action}, step {number}",
-                tables.visits[i, action],
-                learner.psi_c[STATE, action],
-            )
+    """Both tables; what was never tried is 0 visits, and its psi^R means nothing."""
+    pairs = [[(STATE, action) for action in learner.all] for learner in learners]
+    visits = [[learner.psi_c.get(pair, 0) for pair in row] for learner, row in zip(learners, pairs, strict=True)]
+    totals = [[learner.psi_r.get(pair, 0.0) for pair in row] for learner, row in zip(learners, pairs, strict=True)]
+    same(f"psi^C[device, action] in step {number}", tables.visits, visits)
+    same(f"psi^R[device, action] in step {number}", np.where(tables.visits > 0, tables.total, 0.0), totals)
 
 
 def _check_graph(learners: list[Learner], chosen: NDArray[np.int32], slots: int) -> None:

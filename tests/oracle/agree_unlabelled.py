@@ -87,7 +87,11 @@ def network_of(case: Unlabelled, hears: NDArray[np.bool_]) -> Network:
 
 
 def config_of(case: Unlabelled, share: float) -> Config:
-    names = {"diversity_weight": case.alpha1, "reliability_weight": case.alpha2, "budget_weight": case.alpha3}
+    names: dict[str, object] = {
+        "diversity_weight": case.alpha1,
+        "reliability_weight": case.alpha2,
+        "budget_weight": case.alpha3,
+    }
     names |= {"global_weight": case.gamma, "agreement": case.agreement, "agreement_weight": case.agreement_weight}
     names |= {"budget_rule": case.budget_rule, "ridge": share}
     return preset("paper", "unsupervised").with_(**{f"reward.{name}": value for name, value in names.items()})

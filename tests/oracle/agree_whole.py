@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from d2dfl.discovery.evaluation import graph_of
-from d2dfl.transfer import ExchangeResult, exchange
+from d2dfl.transfer import KEEPING, ExchangeResult, exchange
 from oracle.agree_labelled import draw_case, draw_links, network_of, slots_of
 from oracle.labelled import Labelled, step
 from oracle.whole import whole_datapoints
@@ -19,15 +19,15 @@ def check(seed: int) -> None:
     network = network_of(case, hears)
     graph = graph_of(network, slots_of(network, Y), case.threshold_rule == "over-ask")
     label_of, holdings = _deal(draws, case)
-    keep = str(draws.choice(["delete", "acknowledged", "copy"]))
+    keep = KEEPING[int(draws.integers(len(KEEPING)))]
     lossy, attempts = bool(draws.random() < 0.8), int(draws.integers(1, 4))
     threshold = np.array(case.b, dtype=float)
-    found = exchange(graph, holdings, label_of, threshold, seed=seed, keep=keep, lossy=lossy, attempts=attempts)  # type: ignore[arg-type]
+    found = exchange(graph, holdings, label_of, threshold, seed=seed, keep=keep, lossy=lossy, attempts=attempts)
     _check_amounts(case, Y, found, label_of)
     _check_ownership(case, found, holdings, keep, lossy, attempts)
 
 
-def _deal(draws: np.random.Generator, case: Labelled) -> tuple[np.ndarray, list[np.ndarray]]:  # type: ignore[type-arg]
+def _deal(draws: np.random.Generator, case: Labelled) -> tuple[np.ndarray, list[np.ndarray]]:
     """Numbered datapoints for everybody's counts, in random order."""
     labels, owners = [], []
     for i in case.devices:
@@ -39,7 +39,7 @@ def _deal(draws: np.random.Generator, case: Labelled) -> tuple[np.ndarray, list[
     return label_of, [np.nonzero(owner == i)[0] for i in case.devices]
 
 
-def _check_amounts(case: Labelled, Y: list[int | None], found: ExchangeResult, label_of: np.ndarray) -> None:  # type: ignore[type-arg]
+def _check_amounts(case: Labelled, Y: list[int | None], found: ExchangeResult, label_of: np.ndarray) -> None:
     """Every link sends what floor plus largest remainder gives it."""
     U = step(case, Y).U
     sent = {one.receiver: Counter(label_of[one.sent].tolist()) for one in found.transfers}
@@ -61,7 +61,7 @@ def _check_amounts(case: Labelled, Y: list[int | None], found: ExchangeResult, l
 def _check_ownership(
     case: Labelled,
     found: ExchangeResult,
-    holdings: list[np.ndarray],  # type: ignore[type-arg]
+    holdings: list[np.ndarray],
     keep: str,
     lossy: bool,
     attempts: int,

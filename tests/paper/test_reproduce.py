@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from d2dfl.cli.reproduce import Lines
+from d2dfl.config import Config
 from d2dfl.discovery.equations.diversity import BUILT_IN
 from d2dfl.energy.ledger import PURPOSES, RADIOS
 from d2dfl.errors import UserError
@@ -50,7 +51,6 @@ from d2dfl.report.findings import Findings
 from d2dfl.storage import TakenError
 
 COMMAND = [sys.executable, "-c", "from d2dfl.cli.app import main; main()", "reproduce"]
-QUICK = ["example", "curve-regression"]  # a measure of its own, and a training
 
 
 def test_the_interval_by_hand() -> None:
@@ -137,10 +137,10 @@ def test_contenders_share_the_task_and_differ_in_the_terms(paradigm: str) -> Non
         assert {configs[item.name].discovery.edges for item in terms.contenders} == {edges}
         assert {configs[item.name].reward.kind for item in terms.contenders} == {kind}
         # Whoever meets on the same terms differs in the method alone, and the paper's learner in its temperature.
-        assert len({configs[item.name].with_(**TUNED["paper"]) for item in terms.contenders}) == 1
+        assert len({configs[item.name].with_(**TUNED) for item in terms.contenders}) == 1
     assert configs["qlearning"].qlearning.temperature == 1.0
-    tuned = {configs[name].qlearning.temperature for name in ("qlearning-tuned", "qlearning-ours", "qlearning-5")}
-    assert tuned == {TUNED[name]["qlearning.temperature"] for name in TUNED}
+    assert configs["qlearning-tuned"].qlearning.temperature == TUNED["qlearning.temperature"]
+    assert configs["qlearning-ours"].qlearning == configs["qlearning-5"].qlearning == Config().qlearning
 
 
 def _values(scores: list[float], joules: float = 1.0) -> dict[str, object]:
@@ -239,7 +239,7 @@ def test_a_learner_is_held_against_baselines_on_its_own_terms() -> None:
     assert [(row[0], row[1].split(" ")[-1], row[-1]) for row in rows] == [
         ("paper's settings", "most-trusted", "behind"),
         ("our settings", "most-trusted", "ahead"),
-        ("5 links", "most-trusted", "nobody can tell"),
+        ("our settings, 5 links", "most-trusted", "nobody can tell"),
     ]
 
 
@@ -277,7 +277,11 @@ def _made_up(cell: Cell, draws: np.random.Generator) -> dict[str, object]:
         "labels": draws.integers(1, 9, cell.config.network.devices).tolist(),
         "moved": int(draws.integers(1, 99)),
         "lost": 1,
-        "measures": {"label accuracy": float(draws.uniform())},
+        "measures": {"label accuracy": float(draws.uniform()), "balanced label accuracy": float(draws.uniform())},
+        "five": draws.integers(1, 9, cell.config.network.devices).tolist(),
+        "met": draws.integers(1, 9, cell.config.network.devices).tolist(),
+        "lacked": float(draws.uniform(50, 99)),
+        "arrived": float(draws.uniform(1, 49)),
         "success": float(draws.uniform()),
         "inter": float(draws.uniform()),
         "messages": 1.0,
@@ -411,7 +415,7 @@ def test_a_script_of_ones_own(tmp_path: Path) -> None:
     )
     done = reproduce(Request([str(script)], "tiny", tmp_path / "out", workers=1))
     assert not done.failures
-    assert done.findings[0].tables[0].rows == (("no exchange", "0.500 ± 0.500"),)
+    assert done.findings[0].tables[0].rows == (("no exchange", "0.500 ± 0.707"),)
     assert Findings.load(tmp_path / "out" / "mine") == done.findings[0]
 
 
@@ -474,9 +478,24 @@ def _tables(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+FEW = """
+from d2dfl.paper import NONE, OURS, UNIFORM, Experiment, Point, Shown, curve_chart, sweep_table, task
+
+def points(scale):
+    return [Point("few", task("california", scale), "regression", (OURS, UNIFORM, NONE))]
+
+def show(results):
+    return Shown(tables=(sweep_table(results, "Scores"),), charts=(curve_chart(results, results.points[0], "Curves"),))
+
+EXPERIMENT = Experiment("few", points, show)
+"""
+
+
 def test_a_run_that_is_killed_and_resumed_gives_the_same_bytes(tmp_path: Path) -> None:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    arguments = [*QUICK, "--scale", "tiny", "--seeds", "1", "--no-figures", "--out"]
+    script = tmp_path / "few.py"  # trains; the example has a measure of its own
+    script.write_text(FEW)
+    arguments = ["example", str(script), "--scale", "tiny", "--seeds", "3", "--no-figures", "--out"]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     # Another number of workers too: it must not matter.
     subprocess.run(

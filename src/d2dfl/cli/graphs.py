@@ -6,21 +6,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from d2dfl.cli.output import (
-    announce,
-    as_dict,
-    as_json,
-    bar,
-    check_outputs,
-    check_picture,
-    console,
-    draw_all,
-    draw_one,
-    print_comparison,
-    print_side_by_side,
-    save_all,
-    say,
-)
+from d2dfl.cli.discoveries import as_dict, as_json, draw_all, draw_one, print_comparison, print_side_by_side, save_all
+from d2dfl.cli.output import announce, bar, check_outputs, check_picture, console, say
 from d2dfl.compiled import telling
 from d2dfl.config import Config
 from d2dfl.discovery.discover import Discovery, discover, warm_up
@@ -101,7 +88,7 @@ def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) ->
             save_network(results[0].network, out / "network.npz")
             for suffix in ("png", "html"):
                 draw_all(results, out / f"graphs.{suffix}")
-            summary.graph_findings(results, best).save(out)
+            summary.keep(results, best, out)
             say(f"results: {out}; a page of them: d2dfl report {out}")
 
 

@@ -38,13 +38,18 @@ def compare_and_print(
     """
     check_logs(logs)  # before PyTorch is loaded and a folder made
     from d2dfl.experiment.compare import plan_of
-    from d2dfl.experiment.store import folder_to_resume, new_run_folder, run_folder
+    from d2dfl.experiment.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
     from d2dfl.federation.schemes import scheme_named
 
     scheme_named(config.federation.scheme)
     plan = plan_of(config, methods, seeds)
-    given = out or (folder_to_resume(default, plan) if resume else None)
+    last = None if out else folder_to_resume(default, plan)
+    given = out or (last if resume else None)
     again: Again = "resume" if resume else "refuse"
+    if resume and (given is None or is_free(given)):
+        say(f"nothing to resume in {given or default}: a new run begins")
+    elif not resume and last is not None and unfinished(last):
+        say(f"{last} holds this run, unfinished; a new one begins. To go on with it instead: {to_resume(last)}")
     with run_folder(given, plan, again) if given else new_run_folder(default, plan) as record:
         where = record.path
         if record.finished:
@@ -87,7 +92,7 @@ def _compared(
 
 
 def _print_comparison(config: Config, result: "Comparison") -> None:
-    from d2dfl.experiment.findings import table_of, used
+    from d2dfl.experiment.findings import against_table, table_of, used
 
     setting = result.prepared[0].setting
     seeds = len(result.results.seeds)
@@ -98,15 +103,15 @@ def _print_comparison(config: Config, result: "Comparison") -> None:
     )
     for name, value in setting.partitioning.measures.items():
         console.print(f"{name}: {value:.3f} (seed {setting.seed}, mean over devices)")
-    found = table_of(result)
-    table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in found.rows:
-        table.add_row(*row)
-    console.print(table)
-    for line in found.note.split("; "):
-        console.print(line)
+    for found in (table_of(result), against_table(result)):
+        table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for row in found.rows:
+            table.add_row(*row)
+        console.print(table)
+        for line in found.note.split("; "):
+            console.print(line)
 
 
 def _show_finished(folder: Path) -> None:

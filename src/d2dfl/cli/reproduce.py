@@ -17,9 +17,9 @@ from rich.text import Text
 from d2dfl.cli.output import bar, console, say, to_resume
 from d2dfl.errors import UserError
 from d2dfl.experiment.grid import GridProgress
-from d2dfl.experiment.store import folder_to_resume, numbered
+from d2dfl.experiment.store import folder_to_resume, is_free, numbered
 from d2dfl.notebook import counted
-from d2dfl.report.findings import DIRECTION, FILE, NOT, REPRODUCED, Findings, Verdict
+from d2dfl.report.findings import AHEAD, BEHIND, DIRECTION, FILE, NOT, REPRODUCED, UNDECIDED, Findings, Verdict
 from d2dfl.storage import TakenError, write_whole
 from d2dfl.terminal import in_time
 
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from d2dfl.paper.run import Reproduced
 
 OUT = Path("runs/reproduce")
-COLOURS = {REPRODUCED: "green", DIRECTION: "yellow", NOT: "red"}
+COLOURS = {
+    **dict.fromkeys((REPRODUCED, AHEAD), "green"),
+    **dict.fromkeys((DIRECTION, UNDECIDED), "yellow"),
+    **dict.fromkeys((NOT, BEHIND), "red"),
+}
 
 
 def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
@@ -40,6 +44,8 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
     scale, out, again = options.scale, options.out, options.resume or options.show
     with _bar() as tell:
         for folder in [out] if out is not None else _folders(scale, again):
+            if options.resume and is_free(folder):
+                say(f"nothing to resume in {folder}: a new run begins")
             request = Request(
                 chosen, scale, folder, options.seeds, options.engine, options.workers, options.resume, options.show
             )
@@ -130,21 +136,17 @@ def _print_findings(found: Findings) -> None:
 
 
 def _print_verdicts(verdicts: tuple[Verdict, ...]) -> None:
-    """Claims down, systems across."""
-    systems = list(dict.fromkeys(item.system for item in verdicts))
-    table = Table("claim of the paper, measured", "paper", *systems, box=box.SIMPLE_HEAD, pad_edge=False)
-    claims: dict[tuple[str, str], dict[str, Verdict]] = {}
+    """Claims, and below each what every system gave."""
+    columns = ("claim of the paper, measured", "mean [95 %]", "verdict")
+    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    claims: dict[tuple[str, str], list[Verdict]] = {}
     for item in verdicts:
-        claims.setdefault((item.quantity, item.paper), {})[item.system] = item
+        claims.setdefault((item.quantity, item.paper), []).append(item)
     for (quantity, paper), own in claims.items():
-        table.add_row(quantity, paper, *(_cell(own.get(system)) for system in systems))
+        table.add_row(Text(quantity, "bold"), Text(f"paper: {paper}", "italic"))
+        for item in own:
+            table.add_row(f"  {item.system}", item.ours, Text(item.verdict, COLOURS.get(item.verdict, "default")))
     console.print(table)
-
-
-def _cell(item: Verdict | None) -> Text:
-    if item is None:
-        return Text()
-    return Text.assemble(f"{item.ours}\n", (item.verdict, COLOURS.get(item.verdict, "default")))
 
 
 def overview(findings: Sequence[Findings]) -> str:

@@ -25,6 +25,7 @@ _PAPER: Mapping[str, Any] = types.MappingProxyType(
         "discovery.edge_mode": "sequence",  # R16
         "discovery.no_link": False,  # R12
         "discovery.count_bits": 8,  # Section IV-C: 8L bits a message
+        "federation.views": "literal",  # R42
         "qlearning.reduction_rule": "multiply",  # R4
         "qlearning.temperature": 1.0,  # R3
         "qlearning.temperature_end": 1.0,

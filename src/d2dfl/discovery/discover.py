@@ -112,14 +112,17 @@ def discover(
     """
     config = config or Config()
     chosen = method_named(method or config.discovery.method)
+    known = network  # what the method sees
     if config.channel.dynamic:
         from d2dfl.discovery.methods import dynamic
 
-        network = dynamic.at_exchange(network, config.channel, seed)
+        network = known = dynamic.at_exchange(network, config.channel, seed)
+        if not chosen.reference:
+            known = dynamic.as_known(network, config.channel)
     check_discovery(chosen, config, network.shape)
     began = time.perf_counter()
     split = chosen.learns and config.discovery.action == "partition"
-    first = by_partition(network) if split else network
+    first = by_partition(known) if split else known
     at_once = chosen.joint and config.discovery.edge_mode == "joint"
     stages = 1 if at_once else config.discovery.edges
     task = Task(
@@ -140,6 +143,8 @@ def discover(
     graph = graphs[0] if at_once else joined(graphs)
     if split:
         graph = replace(graph, slots=np.where(graph.slots >= 0, graph.slots // network.partitions, -1).astype(np.int32))
+    if known is not network:
+        graph = dynamic.with_losses(graph, network)
     links = len(graph.edges)
     bits = links * network.partitions * (1 + 2 * config.discovery.count_bits)
     return Discovery(

@@ -49,11 +49,13 @@ class Cell:
     method: str
     seed: int
     config: Config
+    trains: bool = True  # False: it ends with the exchange
 
     def to_plain(self, placed: bool) -> dict[str, Any]:
         """Plain values; `placed`: also where it belongs, for a measure that asks for it."""
-        where = {"point": self.point, "contender": self.contender} if placed else {}
-        return {**where, "method": self.method, "seed": self.seed, "config": self.config.to_dict()}
+        where: dict[str, Any] = {"point": self.point, "contender": self.contender} if placed else {}
+        ends = {} if self.trains else {"trains": False}
+        return {**where, **ends, "method": self.method, "seed": self.seed, "config": self.config.to_dict()}
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> "Cell":
@@ -61,7 +63,7 @@ class Cell:
             f"{section}.{name}": value for section, fields in values["config"].items() for name, value in fields.items()
         }
         names = (values.get("point", ""), values.get("contender", ""), values["method"], values["seed"])
-        return cls(*names, Config().with_(**changes))
+        return cls(*names, Config().with_(**changes), values.get("trains", True))
 
 
 Measure = Callable[[Sequence[Cell]], list[Values]]

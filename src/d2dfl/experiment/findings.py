@@ -14,7 +14,8 @@ from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.inputs import configured_links
 from d2dfl.experiment.maps import layer_of, map_of
-from d2dfl.experiment.results import Row
+from d2dfl.experiment.measures import LEAST, LEAST_GAP
+from d2dfl.experiment.results import Against, Row
 from d2dfl.experiment.store import CONFIG
 from d2dfl.notebook import counted
 from d2dfl.report.drawing.lines import figure_of, write_figure
@@ -25,12 +26,12 @@ from d2dfl.terminal import UNKNOWN, number
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 
 
-def cells(row: Row, seeds: int) -> list[str]:
-    """One line of the table, in the order of COLUMNS. One seed has no deviation."""
-    spread = f" ± {number(row.spread, 3)}" if seeds > 1 else ""
+def cells(row: Row) -> list[str]:
+    """One line of the table, in the order of COLUMNS. One seed has no interval."""
+    half = "" if row.interval is None else f" ± {number(row.interval[1] - row.score, 3)}"
     return [
         row.method,
-        number(row.score, 3) + spread,
+        number(row.score, 3) + half,
         number(row.gap_closed, 2),
         number(row.rounds_to, 1),
         number(row.moved, 0),
@@ -42,14 +43,33 @@ def cells(row: Row, seeds: int) -> list[str]:
 
 def table_of(comparison: Comparison) -> Table:
     """All methods, and below what the columns say."""
-    rows = tuple(tuple(cells(row, len(comparison.results.seeds))) for row in comparison.rows)
+    rows = tuple(tuple(cells(row)) for row in comparison.rows)
     return Table("All methods", COLUMNS, rows, _note(comparison))
+
+
+def against_table(comparison: Comparison) -> Table:
+    """Every method against the best of the others, on the same seeds: who is ahead, or that nobody can tell."""
+    rows = tuple(
+        (row.method, row.against.method, _difference(row.against), row.against.standing)
+        for row in comparison.rows
+        if row.against is not None
+    )
+    note = (
+        f"difference of scores on the same seeds, above 0 where the method is better, with its 95 % interval; {IID} is no "
+        "method. Which other one is best is found from the same seeds."
+    )
+    return Table("Against the best other method", ("method", "best other", "better by", "so it is"), rows, note)
+
+
+def _difference(item: Against) -> str:
+    ends = "" if item.interval is None else f" [{number(item.interval[0], 3)}, {number(item.interval[1], 3)}]"
+    return f"{'+' if round(item.gain, 3) > 0 else ''}{number(item.gain, 3)}{ends}"
 
 
 def _note(comparison: Comparison) -> str:
     """What the columns say, and every dash in them."""
     better = "" if comparison.results.sign(comparison.point) > 0 else " (lower is better)"
-    spread = " ± deviation over seeds" if len(comparison.results.seeds) > 1 else ""
+    spread = " ± half of its 95 % interval over seeds" if len(comparison.results.seeds) > 1 else ""
     parts = [
         f"score: {comparison.score_name}{better}, mean of the last fifth of the curve{spread}",
         f"gap closed: share of the way from {NO_EXCHANGE} to {IID}",
@@ -58,7 +78,10 @@ def _note(comparison: Comparison) -> str:
         "TV to i.i.d.: total variation, lower is better",
     ]
     if any(row.gap_closed is None for row in comparison.rows):
-        parts.append(f"{UNKNOWN} in gap closed: {IID} is not clearly better than {NO_EXCHANGE}, so there is no gap")
+        few = "" if len(comparison.results.seeds) >= LEAST else f" (fewer than {LEAST} seeds: by more than {LEAST_GAP})"
+        parts.append(
+            f"{UNKNOWN} in gap closed: {IID} is not clearly better than {NO_EXCHANGE}{few}, so there is no gap"
+        )
     if any(row.rounds_to is None for row in comparison.rows):
         parts.append(f"{UNKNOWN} in rounds: with some seed that score is not reached")
     return "; ".join(parts)
@@ -92,8 +115,11 @@ def _said_elsewhere(comparison: Comparison) -> str:
 
 
 def markdown(comparison: Comparison) -> str:
-    """The table as Markdown."""
-    table = table_of(comparison)
+    """The tables as Markdown."""
+    return "\n".join(_markdown(table) for table in (table_of(comparison), against_table(comparison)))
+
+
+def _markdown(table: Table) -> str:
     lines = ["| " + " | ".join(table.columns) + " |", "|---" + "|---:" * (len(table.columns) - 1) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in table.rows]
     return "\n".join([*lines, "", table.note, ""])
@@ -142,7 +168,7 @@ def findings(comparison: Comparison) -> Findings:
             f"{counted(seeds, 'seed')}{'; ' + dataset.note if dataset.note else ''}"
         ),
         config=config.to_toml(),
-        tables=(table_of(comparison),),
+        tables=(table_of(comparison), against_table(comparison)),
         charts=(_curves(comparison),),
         bars=(energy_bars(comparison.results, comparison.point, "Joules by purpose"),),
         maps=_maps(comparison),

@@ -1,6 +1,6 @@
 """Measured cells by point, contender and seed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,28 @@ import numpy as np
 from d2dfl.config.sections.learning import FIRST_ORDER
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.experiment.cell import Cell, Contender, Point
-from d2dfl.experiment.measures import Array, effort, effort_or_all, final, geometric_mean, known, share_of_gap
+from d2dfl.experiment.measures import (
+    Array,
+    effort,
+    effort_or_all,
+    final,
+    geometric_mean,
+    interval,
+    known,
+    share_of_gap,
+    spread,
+    standing,
+)
+
+
+@dataclass(frozen=True)
+class Against:
+    """One method against the best of the others, on the same seeds."""
+
+    method: str  # the best of the others by mean score; found from the same seeds
+    gain: float  # mean over seeds, above 0 where the one is better
+    interval: tuple[float, float] | None  # of the mean, 95 %; None: one seed has none
+    standing: str  # ahead, behind, nobody can tell, too few seeds
 
 
 @dataclass(frozen=True)
@@ -19,7 +40,9 @@ class Row:
     method: str  # or the name of a contender that is more than a method
     title: str
     score: float  # mean over seeds of final scores
-    spread: float  # their standard deviation
+    spread: float | None  # their standard deviation; None: one seed has none
+    interval: tuple[float, float] | None  # of their mean, 95 %; None: one seed has none
+    against: Against | None  # None for the i.i.d. shuffle, which is no method, and where nobody else is there
     over_devices: float  # standard deviation over devices at the end; 0 where all hold the same model
     gap_closed: float | None  # None where i.i.d. data is not clearly better than none, so that there is no gap
     rounds_to: float | None  # until the score that no exchange ends with on the same seed; None: some seed never
@@ -116,6 +139,25 @@ class Results:
             (self.found.get((point.name, one, seed)), self.found.get((point.name, other, seed))) for seed in self.seeds
         ]
 
+    def others(self, point: Point, name: str) -> list[Contender]:
+        """Every other method that was measured here, the best first."""
+        return self.ranked(point, [item for item in point.contenders if item.name not in (name, IID)])
+
+    def ranked(self, point: Point, contenders: Iterable[Contender]) -> list[Contender]:
+        """Those that were measured here, by mean final score."""
+        here = [contender for contender in contenders if self.there(point, contender.name)]
+        return sorted(here, key=lambda item: -self.sign(point) * float(known(self.final(point, item.name)).mean()))
+
+    def against(self, point: Point, name: str) -> Against | None:
+        """A method against the best of the others."""
+        others = self.others(point, name)
+        if not others or name == IID:
+            return None
+        gains = known(self.gain(point, name, others[0].name))
+        if not len(gains):
+            return None
+        return Against(others[0].name, float(np.mean(gains)), _ends(gains), standing(gains))
+
     def row(self, point: Point, contender: Contender) -> Row:
         """All measures of one contender that trained."""
         name, scores = contender.name, known(self.final(point, contender.name))
@@ -127,7 +169,9 @@ class Results:
             method=name,
             title=contender.title,
             score=float(scores.mean()),
-            spread=float(scores.std()),
+            spread=spread(scores),
+            interval=_ends(scores),
+            against=self.against(point, name),
             over_devices=mean(lambda cell: cell["spreads"][-1]),
             gap_closed=self.gap_closed(point, name),
             rounds_to=self.rounds_to(point, name),
@@ -138,3 +182,9 @@ class Results:
             joules=mean(lambda cell: cell["joules"][self.radio][-1]),
             distance=mean(lambda cell: cell["after"]["total-variation"]),
         )
+
+
+def _ends(values: Sequence[float] | Array) -> tuple[float, float] | None:
+    """Of the interval of a mean; one seed has none."""
+    _, low, high = interval(values)
+    return (low, high) if np.isfinite(low) else None

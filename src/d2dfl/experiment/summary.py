@@ -1,6 +1,7 @@
 """What a reader wants to know about discoveries, as plain rows, sentences and a record for the page."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
+from d2dfl.experiment.cell import Cell, Values
+from d2dfl.experiment.grid import keep_cells
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
@@ -60,6 +63,38 @@ def measures(item: Discovery, best: float | None) -> list[str]:
         number(item.messages / item.network.devices, 0),
         number(item.seconds, 2),
     ]
+
+
+def values(item: Discovery, best: float | None) -> Values:
+    """The same as plain values for a cell, without the seconds, which a rerun may change."""
+    worth = item.evaluation
+    return {
+        "objective": worth.objective,
+        "objective_no_exchange": worth.no_exchange,
+        "share": None if best is None else share_of(worth.objective, best, worth.no_exchange),
+        "labels": worth.labels_satisfied.tolist(),
+        "before": dict(worth.distance_before),
+        "after": dict(worth.distance_after),
+        "success": worth.success_probability,
+        "inter": worth.inter_cluster_share,
+        "expected_moved": worth.datapoints_moved,
+        "expected_lost": worth.datapoints_lost,
+        "messages": item.messages / item.network.devices,
+    }
+
+
+def keep(items: Sequence[Discovery], best: float | None, folder: Path) -> None:
+    """Cells and findings of discoveries in one network, as every run folder has them."""
+    keep_cells(folder, {Cell("", one.method, one.method, one.seed, one.config): values(one, best) for one in items})
+    graph_findings(items, best).save(folder)
+
+
+def column_sentences(items: Sequence[Discovery], best: float | None) -> list[str]:
+    """What the heads of columns say that are shorter than what they stand for."""
+    among = len(items) > 1 and best == best_known(items)
+    of_best = "of the way from no exchange to the best objective " + ("of these methods" if among else "known")
+    meanings = {short: of_best if (name, short) == SHARE else name for name, short in shown(best)}
+    return [f"{short}: {meaning}" for short, meaning in meanings.items() if short not in (meaning, "s")]
 
 
 def dash_sentence(discoveries: Sequence[Discovery]) -> str | None:
@@ -121,8 +156,7 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     names = shown(best)[:-1]  # without the seconds, which a rerun may change
     columns = ("method", *(short for _, short in names))
     rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
-    explained = "; ".join(f"{short}: {name}" for name, short in names if short != name)
-    note = "; ".join(filter(None, (explained, dash_sentence(items))))
+    note = "; ".join(filter(None, (*column_sentences(items, best), dash_sentence(items))))
     layers = [layer_of(METHODS[item.method].title, item) for item in items]
     drawn = map_of(f"Seed {first.seed}", first.network, layers)
     return Findings(

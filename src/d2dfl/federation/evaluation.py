@@ -13,7 +13,7 @@ from d2dfl.federation.federated import Federated
 from d2dfl.rng import stream
 
 PROBED = 10  # models; each costs its outputs for the probe's and the test data, and a regression on them
-VIEWED = 2048  # test datapoints from which the loss of a contrastive run is estimated
+VIEWED = 512  # test datapoints from which the loss of a contrastive run is estimated
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from d2dfl.config import FederationConfig
+from d2dfl.config.sections.learning import Views
 from d2dfl.federation.probe import linear_accuracy
-from d2dfl.federation.views import NORMAL, Strength, triplet_rows, triplets
+from d2dfl.federation.views import STRENGTHS, Strength, triplet_rows, triplets
 from d2dfl.registry import entry_named
 
 
@@ -48,8 +49,12 @@ def _squared(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def _distances(outputs: Tensor) -> tuple[Tensor, Tensor]:
-    """Euclidean distances [n] of each anchor to its positive and to its negative, from outputs [3, n, embedding]."""
-    anchor, positive, negative = outputs
+    """Euclidean distances [n] of each anchor to its positive and to its negative, from outputs [3, n, embedding].
+
+    From outputs [2, n, embedding] of anchors and positives: each anchor's negative is the next anchor.
+    """
+    anchor, positive = outputs[0], outputs[1]
+    negative = outputs[2] if len(outputs) == 3 else anchor.roll(-1, dims=0)
     # Where two points meet, a root without a floor would have no gradient.
     near, far = ((anchor - other).square().sum(dim=-1).clamp_min(1e-12).sqrt() for other in (positive, negative))
     return near, far
@@ -65,21 +70,27 @@ def _in_order(outputs: Tensor, _: Tensor) -> Tensor:
     return (near < far).float()
 
 
-@cache  # runs with equal losses train together
-def triplet(margin: float = 1.0, strength: Strength = NORMAL) -> Loss:
-    """Views of one datapoint shall be nearer to each other than to a view of another one, by a margin (R37).
+def triplet(margin: float = 1.0, strength: Strength | None = None, views: Views | None = None) -> Loss:
+    """Views of one datapoint shall be nearer to each other than to a view of another one, by a margin (R37, R42).
 
         max(0, |f(a) - f(p)| - |f(a) - f(n)| + margin)
 
+    `views` says which of the three are transformed, `strength` how far; None: as by default.
     Targets are never trained on: linear evaluation, the score, learns from them what the classes are called.
     """
+    views = FederationConfig().views if views is None else views
+    return _triplet_loss(margin, STRENGTHS[views] if strength is None else strength, views)
+
+
+@cache  # runs with equal losses train together
+def _triplet_loss(margin: float, strength: Strength, views: Views) -> Loss:
     return Loss(
         "triplet",
         partial(_triplet, margin=margin),
         _in_order,
         "accuracy of linear evaluation",
-        prepare=partial(triplets, strength=strength),
-        prepare_rows=partial(triplet_rows, strength=strength),
+        prepare=partial(triplets, strength=strength, views=views),
+        prepare_rows=partial(triplet_rows, strength=strength, views=views),
         least=2,
         probe=linear_accuracy,
     )
@@ -91,7 +102,7 @@ MSE = Loss("mse", _squared, _squared, "mse", higher_is_better=False)
 LOSSES: dict[str, Callable[[FederationConfig], Loss]] = {
     "cross-entropy": lambda _: CROSS_ENTROPY,
     "mse": lambda _: MSE,
-    "triplet": lambda settings: triplet(settings.margin),
+    "triplet": lambda settings: triplet(settings.margin, views=settings.views),
 }
 
 

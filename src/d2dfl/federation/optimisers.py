@@ -44,15 +44,15 @@ OPTIMISERS: dict[str, Optimiser] = {
 }
 
 
+def remembered(settings: FederationConfig, parameters: int) -> dict[str, int]:
+    """Numbers that a row of memory holds under each name."""
+    return OPTIMISERS[settings.optimiser].remembers(parameters, settings)
+
+
 def blank_memory(settings: FederationConfig, rows: Tensor) -> Memory:
     """What an optimiser remembers before the first step of one row, or of several."""
-    remembers = OPTIMISERS[settings.optimiser].remembers(rows.shape[-1], settings)
-    return {name: rows.new_zeros(*rows.shape[:-1], size) for name, size in remembers.items()}
-
-
-def lasting_memory(settings: FederationConfig, rows: Tensor) -> Memory:
-    """What has to be kept between aggregations: nothing where each starts from a blank memory."""
-    return {} if settings.momentum_rule == "reset" else blank_memory(settings, rows)
+    sizes = remembered(settings, rows.shape[-1])
+    return {name: rows.new_zeros(*rows.shape[:-1], size) for name, size in sizes.items()}
 
 
 def descend(

@@ -6,7 +6,9 @@ from torch.nn import functional
 
 RIDGE = 1.0  # weight of the squared weights beside the sum of the losses, as usual (biases are free)
 STEPS = 100  # Newton's method takes about ten
+COARSE = 10  # Newton's first steps see every tenth datapoint
 CLOSE = 1e-9  # twice the distance to the minimum at which it stops; the sum of the losses is of the size of n
+NEAR = 1e-4  # the same before a whole step that leads there: distances are squared from step to step
 
 
 def linear_accuracy(train: Tensor, labels: Tensor, test: Tensor, test_labels: Tensor) -> float:
@@ -25,11 +27,19 @@ def logistic_regression(features: Tensor, labels: Tensor) -> Tensor:
 
     Minimises the sum of the cross-entropies plus RIDGE / 2 times the squared weights, which makes the minimum one
     point (up to a constant in all biases) even where classes are separable or features are copies of each other.
-    Newton's method: with d = 8 its matrix is small, and it is exact after about ten steps.
+    Newton's method: with d = 8 its matrix is small, and it is exact after about ten steps. From the minimum for every
+    tenth datapoint it takes three or four.
     """
     inputs = _with_one(features)
     wanted = functional.one_hot(labels).to(inputs)
     weights = inputs.new_zeros(wanted.shape[1], inputs.shape[1])
+    if bool((wanted[::COARSE].sum(dim=0) >= COARSE).all()):  # else the bias of a class that is not there has no minimum
+        weights = _minimum(inputs[::COARSE], wanted[::COARSE], weights)
+    return _minimum(inputs, wanted, weights)
+
+
+def _minimum(inputs: Tensor, wanted: Tensor, weights: Tensor) -> Tensor:
+    """Newton's method from given weights, with smaller steps where a whole one does not pay."""
     penalty = torch.full_like(weights, RIDGE)
     penalty[:, -1] = 0
 
@@ -46,11 +56,13 @@ def logistic_regression(features: Tensor, labels: Tensor) -> Tensor:
         decrement = (gradient * step).sum()
         if decrement < CLOSE:
             break
-        size = 1.0
-        while size > 1e-9 and loss(weights - size * step) > value - 1e-4 * size * decrement:
+        size, found = 1.0, loss(weights - step)
+        while size > 1e-9 and found > value - 1e-4 * size * decrement:
             size /= 2
-        weights = weights - size * step
-        value = loss(weights)
+            found = loss(weights - size * step)
+        weights, value = weights - size * step, found
+        if size == 1 and decrement < NEAR:
+            break
     return weights
 
 

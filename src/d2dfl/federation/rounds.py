@@ -1,6 +1,7 @@
 """The rounds of one federation, or of several whose devices are rows of the same tensor.
 
-One round: 1. who is present; 2. local steps up to the next aggregation; 3. the aggregation; 4. evaluation.
+One round: 1. who is present; 2. local steps up to the next aggregation; 3. the aggregation; 4. evaluation. In FedSGD
+devices take no steps: they send their gradients, and the server steps along the mean.
 """
 
 import math
@@ -14,12 +15,13 @@ from torch import Tensor
 
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
-from d2dfl.federation.batches import Batches, plan_of
+from d2dfl.federation.batches import Batches, Plan, plan_of
 from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.loop import Executor
+from d2dfl.federation.executors.shared import mean_gradient
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
-from d2dfl.federation.optimisers import Memory
+from d2dfl.federation.optimisers import Memory, descend
 from d2dfl.federation.schemes import Moment, Scheme, present
 from d2dfl.federation.state import State
 
@@ -51,7 +53,7 @@ class Training:
     scheme: Scheme
     runs: Sequence[Run]
     params: Tensor  # [device of any run, parameter]; the runs' states hold views of it
-    memory: Memory
+    memory: Memory  # of the optimisers of all runs
     executor: Executor
 
     def round(self) -> None:
@@ -68,23 +70,24 @@ class Training:
                 self.scheme.mix(Moment(self.settings, run.seed, step, run.weights(self.settings))) for run in self.runs
             ]
             if any(mixings) or step % length == 0:
-                rows, found = self._local_steps(waiting)
+                rows, found = self._server_step(mixings) if self.scheme.server_step else self._steps(mixings, waiting)
                 losses.append(found)
-                self._mix(mixings)
                 waiting = 0
         self._finish(number + 1, rows, torch.cat(losses).cpu().numpy())
 
-    def _local_steps(self, steps: int) -> tuple[NDArray[np.int64], Tensor]:
-        plan = plan_of(
-            [(run.batches, run.here, run.state.done) for run in self.runs], steps, [run.offset for run in self.runs]
-        )
-        for run in self.runs:
+    def _plan(self, runs: Sequence[Run], steps: int) -> Plan:
+        """The next minibatches of all who are present."""
+        standing = [(run.batches, run.here, run.state.done) for run in runs]
+        plan = plan_of(standing, steps, [run.offset for run in runs])
+        for run in runs:
             run.state.done += steps * (run.here & (run.data.sizes > 0))
-        if not len(plan.rows):
-            return plan.rows, torch.empty(steps, 0)
-        return plan.rows, self.executor.train(self.params, self.memory, plan)
+        return plan
 
-    def _mix(self, mixings: Sequence[Mixing | None]) -> None:
+    def _steps(self, mixings: Sequence[Mixing | None], steps: int) -> tuple[NDArray[np.int64], Tensor]:
+        """Local steps, and then the averages of models."""
+        plan, losses = self._plan(self.runs, steps), torch.empty(steps, 0)
+        if len(plan.rows):
+            losses = self.executor.train(self.params, self.memory, plan)
         for run, mixing in zip(self.runs, mixings, strict=True):
             if mixing is None:
                 continue
@@ -93,6 +96,24 @@ class Training:
                 for remembered in run.state.memory.values():
                     mixing.apply(remembered)
             run.state.curves.book(mixing)
+        return plan.rows, losses
+
+    def _server_step(self, mixings: Sequence[Mixing | None]) -> tuple[NDArray[np.int64], Tensor]:
+        """R41: devices send gradients; the server steps along their mean and tells everybody."""
+        rows, losses = [np.zeros(0, dtype=np.int64)], [torch.empty(0, device=self.params.device)]
+        for run, mixing in zip(self.runs, mixings, strict=True):
+            plan = self._plan([run], 1)
+            if mixing is None:  # nobody is there
+                continue
+            shares = np.asarray(np.bincount(mixing.sources[0], mixing.weights[0], run.data.devices), dtype=np.float64)
+            model = run.state.params[0].clone()  # all devices hold the same
+            gradient, found = mean_gradient(self.executor.job, model, plan, shares[plan.rows])
+            descend(model[None], gradient[None], run.state.memory, None, self.settings)
+            run.state.params.copy_(model.expand_as(run.state.params))
+            run.state.curves.book(mixing)
+            rows.append(run.first + plan.rows)
+            losses.append(found)
+        return np.concatenate(rows), torch.cat(losses)[None]
 
     def _finish(self, done: int, rows: NDArray[np.int64], losses: NDArray[np.float32]) -> None:
         """Book a round: refuse losses that are no numbers, note the mean, evaluate when it is time."""

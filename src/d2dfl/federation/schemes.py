@@ -40,7 +40,7 @@ def server_average(moment: Moment) -> Mixing | None:
 
 
 def average_each_step(moment: Moment) -> Mixing | None:
-    """FedSGD: the weighted mean after every step, which is a step along the weighted mean of the gradients."""
+    """FedSGD: at every step the weighted mean of what devices send, their gradients, and the model back to all."""
     senders = np.nonzero(moment.weights)[0]
     return _broadcast(moment, senders, moment.weights[senders], senders) if len(senders) else None
 
@@ -127,6 +127,14 @@ class Scheme:
     shared: bool = True  # all devices hold the same model after a round
     proximal: bool = False  # local steps are pulled to the last global model
     full_gradient: bool = False  # a step sees all local data
+    # R41: devices send gradients; the step along their mean, the optimiser and its memory are the server's.
+    server_step: bool = False
+
+    def remembering(self, settings: FederationConfig, devices: int) -> int:
+        """Rows of an optimiser's memory that are kept between aggregations: one a device, one in all, or none."""
+        if self.server_step:
+            return 1
+        return 0 if settings.momentum_rule == "reset" else devices
 
 
 SCHEMES: dict[str, Scheme] = {
@@ -134,7 +142,7 @@ SCHEMES: dict[str, Scheme] = {
     for scheme in (
         Scheme("fedavg", "FedAvg", server_average, lambda settings: settings.interval),
         Scheme("fedprox", "FedProx", server_average, lambda settings: settings.interval, proximal=True),
-        Scheme("fedsgd", "FedSGD", average_each_step, lambda _: 1, full_gradient=True),
+        Scheme("fedsgd", "FedSGD", average_each_step, lambda _: 1, full_gradient=True, server_step=True),
         Scheme("decentralised", "Decentralised", random_neighbours, lambda settings: settings.interval, shared=False),
         Scheme("semi-decentralised", "Semi-decentralised", subsets_and_heads, lambda settings: settings.global_every),
     )

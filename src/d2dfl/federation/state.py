@@ -15,11 +15,11 @@ from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
-from d2dfl.federation.optimisers import OPTIMISERS, Memory
-from d2dfl.federation.schemes import present, scheme_named
+from d2dfl.federation.optimisers import Memory, remembered
+from d2dfl.federation.schemes import SCHEMES, present, scheme_named
 from d2dfl.federation.sealed import read_sealed, write_sealed
 
-VERSION = 4
+VERSION = 5
 
 
 @dataclass
@@ -40,24 +40,9 @@ class Curves:
     links: list[list[tuple[int, int, int]]] = field(default_factory=list)  # [round] (sender, receiver, models)
 
     @property
-    def score(self) -> float:
-        """The last one."""
+    def last_score(self) -> float:
+        """Of the model as it is now. Tables give `measures.final`: one evaluation alone moves from round to round."""
         return self.scores[-1]
-
-    @property
-    def to_server(self) -> list[int]:
-        """[round] models sent to the server."""
-        return [sum(models) for models in self.uploads]
-
-    @property
-    def from_server(self) -> list[int]:
-        """[round] models received from the server."""
-        return [sum(models) for models in self.downloads]
-
-    @property
-    def between(self) -> list[int]:
-        """[round] models sent from device to device."""
-        return [sum(models for _, _, models in links) for links in self.links]
 
     def begin_round(self, devices: int) -> None:
         """A round in which nothing was sent yet."""
@@ -73,19 +58,13 @@ class Curves:
         sent.update((sender, receiver) for sender, receiver in mixing.between.tolist())
         self.links[-1] = [(*pair, models) for pair, models in sorted(sent.items())]
 
-    def rounds_to(self, target: float) -> int | None:
-        """Rounds until the score was first as good as a target, or None."""
-        sign = 1 if self.higher_is_better else -1
-        pairs = zip(self.rounds, self.scores, strict=True)
-        return next((done for done, score in pairs if sign * score >= sign * target), None)
-
 
 @dataclass
 class State:
     """Everything that a later round depends on. `train` changes it in place."""
 
     params: Tensor  # [device, parameter]
-    memory: Memory  # of the optimiser
+    memory: Memory  # of the optimisers: a row a device, or one of the server's (Scheme.remembering)
     done: NDArray[np.int64]  # [device] minibatches taken: where each device's stream stands
     seed: int
     settings: dict[str, Any]  # of the run, so that no other run goes on from it
@@ -135,11 +114,10 @@ class State:
             raise UserError(
                 f"the saved state is of a model with {self.params.shape[1]:,} parameters, not {parameters:,}"
             )
-        widths = {name: rows.shape[1] for name, rows in self.memory.items()}
-        kept = (
-            {} if settings.momentum_rule == "reset" else OPTIMISERS[settings.optimiser].remembers(parameters, settings)
-        )
-        if widths != kept or len(self.params) != data.devices:
+        rows = scheme_named(settings.scheme).remembering(settings, data.devices)
+        kept = {name: (rows, size) for name, size in remembered(settings, parameters).items()} if rows else {}
+        shapes = {name: tuple(held.shape) for name, held in self.memory.items()}
+        if shapes != kept or len(self.params) != data.devices:
             raise UserError("the saved state does not fit these devices and their optimiser: train anew")
         self._check_progress(settings, data)
 
@@ -179,12 +157,15 @@ def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: in
         raise ValueError("counts")
     if (done < 0).any() or not isinstance(values["settings"], dict) or len(curves.training_losses) != number:
         raise ValueError("counts")
-    for rows in (params, *memory.values()):
-        if rows.dtype != np.float32 or rows.ndim != 2 or len(rows) not in (1, len(done)) or not np.isfinite(rows).all():
+    scheme = SCHEMES.get(values["settings"].get("scheme", ""))
+    remembering = 1 if scheme is not None and scheme.server_step else len(done)
+    for rows, number_of_rows in ((params, len(done)), *((rows, remembering) for rows in memory.values())):
+        fits = rows.dtype == np.float32 and rows.ndim == 2 and len(rows) in (1, number_of_rows)
+        if not fits or not np.isfinite(rows).all():
             raise ValueError("rows")
     return State(
         params=_full(params, len(done)),
-        memory={name: _full(rows, len(done)) for name, rows in memory.items()},
+        memory={name: _full(rows, remembering) for name, rows in memory.items()},
         done=done,
         seed=values["seed"],
         settings=values["settings"],

@@ -17,7 +17,7 @@ from d2dfl.federation.executors.stack import obstacle
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.models import Factory, build
-from d2dfl.federation.optimisers import OPTIMISERS, lasting_memory
+from d2dfl.federation.optimisers import blank_memory, remembered
 from d2dfl.federation.rounds import Run, Training
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.federation.state import Curves, State, identity
@@ -30,9 +30,10 @@ def start(model_factory: Factory, data: Federated, settings: FederationConfig, s
     """A state before the first round: the same weights on all devices."""
     model, loss = _model(model_factory, data, seed), data.objective(settings)
     params = Layout.of(model).row_of(model).repeat(data.devices, 1)
+    remembering = scheme_named(settings.scheme).remembering(settings, data.devices)
     return State(
         params=params,
-        memory=lasting_memory(settings, params),
+        memory=blank_memory(settings, params[:remembering]) if remembering else {},
         done=np.zeros(data.devices, dtype=np.int64),
         seed=seed,
         settings=identity(settings, data),
@@ -60,18 +61,14 @@ def embeddings(
 def check_training(model_factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig) -> None:
     """Refuse, before anything large is made, federations whose models do not fit into memory all at once."""
     data, seed = runs[0]
-    parameters = Layout.of(_model(model_factory, data, seed)).parameters
-    kept = (
-        0
-        if settings.momentum_rule == "reset"
-        else sum(OPTIMISERS[settings.optimiser].remembers(parameters, settings).values())
-    )
-    rows = sum(data.devices for data, _ in runs)
+    parameters, scheme = Layout.of(_model(model_factory, data, seed)).parameters, scheme_named(settings.scheme)
+    kept = sum(remembered(settings, parameters).values())
+    numbers = sum(data.devices * parameters + scheme.remembering(settings, data.devices) * kept for data, _ in runs)
     longest = max(data.devices for data, _ in runs)
-    steps = scheme_named(settings.scheme).round_steps(settings)
-    drawn = 8.0 * longest * steps * min(settings.batch, max(int(data.sizes.max()) for data, _ in runs))
+    most = max(int(data.sizes.max()) for data, _ in runs)
+    drawn = 8.0 * longest * scheme.round_steps(settings) * (most if scheme.full_gradient else min(settings.batch, most))
     check_memory(
-        4.0 * rows * (parameters + kept) + drawn,
+        4.0 * numbers + drawn,
         f"{len(runs):,} trainings of {longest:,} devices, {parameters:,} parameters each, need",
         "take fewer devices, seeds or methods, a smaller federation.model or a smaller federation.interval",
     )
@@ -183,19 +180,22 @@ def _prepare(
     layout = Layout.of(model)
     for (data, seed), state in zip(runs, states, strict=True):
         state.check(settings, seed, data, layout.parameters)
-    params = _joined([state.params for state in states], place)
-    memory = {name: _joined([state.memory[name] for state in states], place) for name in states[0].memory}
+    params, own_params = _joined([state.params for state in states], place)
+    memory, own_memory = {}, {}
+    for name in states[0].memory:
+        memory[name], own_memory[name] = _joined([state.memory[name] for state in states], place)
     inputs, targets, offsets = _pool([data for data, _ in runs], place)
     prepared, first = [], 0
-    for (data, seed), state, offset in zip(runs, states, offsets, strict=True):
-        rows = slice(first, first + data.devices)
-        state.params = params[rows]
-        state.memory = {name: held[rows] for name, held in memory.items()}
+    for number, ((data, seed), state, offset) in enumerate(zip(runs, states, offsets, strict=True)):
+        state.params = own_params[number]
+        state.memory = {name: parts[number] for name, parts in own_memory.items()}
         batches = Batches(data.members, seed, 0 if scheme.full_gradient else settings.batch)
         evaluation = ModelEvaluation.of(data, settings, seed, scheme.shared, offset, place)
         prepared.append(Run(data, seed, state, batches, evaluation, first, offset, np.ones(data.devices, dtype=bool)))
         first += data.devices
-    job = Job(model, layout, data.objective(settings), settings, scheme.proximal, inputs, targets)
+    job = Job(
+        model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets
+    )  # all are alike
     return Training(settings, scheme, prepared, params, memory, choose_executor(job, notice))
 
 
@@ -203,8 +203,10 @@ def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:
     return build(factory, data.shape, data.outputs, int(stream(seed, "weights").integers(2**63)))
 
 
-def _joined(parts: Sequence[Tensor], place: torch.device) -> Tensor:
-    return (parts[0] if len(parts) == 1 else torch.cat(list(parts))).to(place)
+def _joined(parts: Sequence[Tensor], place: torch.device) -> tuple[Tensor, Sequence[Tensor]]:
+    """Rows of all parts as one tensor, and views of it in place of the parts."""
+    whole = (parts[0] if len(parts) == 1 else torch.cat(list(parts))).to(place)
+    return whole, torch.split(whole, [len(part) for part in parts])
 
 
 def _pool(datas: Sequence[Federated], place: torch.device) -> tuple[Tensor, Tensor, list[int]]:

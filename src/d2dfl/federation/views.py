@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from d2dfl.config.sections.learning import Views
+
 
 @dataclass(frozen=True)
 class Strength:
@@ -25,8 +27,7 @@ class Strength:
     blur: float = 0.035  # images: standard deviation, as a share of the shorter side (1 pixel of 28)
     crop: float = 0.5  # smallest part of an image's area, or of a signal's time, that is kept
     stretch: float = 4 / 3  # images: largest ratio of sides of the part that is kept, before it is scaled up
-    # R37 has no light: but views that keep an image's brightness teach an encoder little else (FMNIST, 40 rounds,
-    # one seed: linear evaluation 0.64 without, 0.74 with it; an untrained encoder 0.56).
+    # R37 has no light; where all three of a triplet are transformed, brightness tells an anchor's views from the other's.
     light: float = 0.5  # images: brightness, in deviations, and logarithm of the contrast, to either side
     phase: float = 1.0  # signals: phase rotation, as a share of a full turn
     smoothing: float = 1.0  # signals: standard deviation, in samples
@@ -34,8 +35,9 @@ class Strength:
     masking: float = 0.3  # vectors: probability that a feature is set to zero, not drawn
 
 
-STILL = Strength(0, 0, 1, 1, 0, 0, 0, 0, 0)  # every view is the datapoint itself
 NORMAL = Strength()
+# R42: the text names rotation and blur (Appendix C: crops), nothing else.
+STRENGTHS: dict[Views, Strength] = {"literal": Strength(light=0), "all": NORMAL}
 
 
 Draws = NDArray[np.float32]  # [number, n, ...] all that is random about n views
@@ -47,11 +49,6 @@ def draws_for(shape: Sequence[int], number: int, rng: np.random.Generator) -> Dr
         return rng.random((_UNIFORM[len(shape)], number), dtype=np.float32)
     noise = rng.standard_normal((number, *shape), dtype=np.float32)
     return np.stack([noise, rng.random((number, *shape), dtype=np.float32)])
-
-
-def random_views(inputs: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
-    """One random view of each of the inputs [n, ...]."""
-    return drawn_views(inputs, draws_for(inputs.shape[1:], len(inputs), rng), strength)
 
 
 def drawn_views(inputs: Tensor, draws: Draws, strength: Strength) -> Tensor:
@@ -94,23 +91,33 @@ def vector_views(vectors: Tensor, draws: Tensor, strength: Strength = NORMAL) ->
     return (vectors + strength.jitter * noise) * (chance >= strength.masking)
 
 
-def triplets(inputs: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
-    """Views [3, n, ...] of inputs [n, ...]: of each datapoint, again of it, and of another one."""
-    return triplet_rows(inputs.unsqueeze(0), [rng], strength)[0]
+def triplets(inputs: Tensor, rng: np.random.Generator, strength: Strength, views: Views) -> Tensor:
+    """Anchor, positive and negative [3, n, ...] of inputs [n, ...] (Section III, the loss without labels).
+
+        literal: d, F(d), d'        all: F(d), G(d), H(d')
+
+    d' is another datapoint, drawn at random; F, G and H are random transformations, each datapoint's its own. To the
+    letter the negative of one is the anchor of another, and need not go through the encoder again: anchors and
+    positives [2, n, ...] come in such an order that the negative of each is the next anchor.
+    """
+    return triplet_rows(inputs.unsqueeze(0), [rng], strength, views)[0]
 
 
-def triplet_rows(inputs: Tensor, rngs: Sequence[np.random.Generator], strength: Strength = NORMAL) -> Tensor:
+def triplet_rows(inputs: Tensor, rngs: Sequence[np.random.Generator], strength: Strength, views: Views) -> Tensor:
     """The same for inputs [row, n, ...] of several devices at once, each from its own generator: [row, 3, n, ...]."""
     rows, number, *shape = inputs.shape
+    literal = views == "literal"
     others, draws = np.empty((rows, number), dtype=np.int64), []
     for row, rng in enumerate(rngs):
         ring = rng.permutation(number)  # each datapoint's other one is its successor on a random ring
-        others[row, ring] = np.roll(ring, -1)
-        draws.append(draws_for(shape, 3 * number, rng))
+        others[row, np.arange(number) if literal else ring] = ring if literal else np.roll(ring, -1)
+        draws.append(draws_for(shape, number if literal else 3 * number, rng))
     places = torch.from_numpy(others + number * np.arange(rows)[:, None]).to(inputs.device)
-    another = inputs.flatten(0, 1)[places]
+    another, drawn = inputs.flatten(0, 1)[places], np.concatenate(draws, axis=1)
+    if literal:
+        return torch.stack([another, drawn_views(another.flatten(0, 1), drawn, strength).view_as(another)], dim=1)
     flat = torch.cat([inputs, inputs, another], dim=1).flatten(0, 1)
-    return drawn_views(flat, np.concatenate(draws, axis=1), strength).view(rows, 3, number, *shape)
+    return drawn_views(flat, drawn, strength).view(rows, 3, number, *shape)
 
 
 _KINDS: dict[int, Callable[[Tensor, Tensor, Strength], Tensor]] = {2: signal_views, 3: image_views}

@@ -86,7 +86,7 @@ def received_power(positions: Array, candidates: NDArray[np.int32], config: Chan
     if config.kind != "physical" and config.lowest > config.highest:
         raise UserError(f"channel.lowest cannot be {config.lowest}: give at most channel.highest, {config.highest}")
     if config.kind == "gaussian":
-        power = generator.normal(config.mean, config.deviation, candidates.shape)
+        power = generator.normal(config.mean, config.power_deviation, candidates.shape)
         return np.where(heard, power.clip(config.lowest, config.highest), 0.0)
     if config.kind == "csv":
         return np.where(heard, _gather(read_csv(Path(config.file)), candidates, config.file), 0.0)

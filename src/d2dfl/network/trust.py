@@ -45,8 +45,8 @@ def columns(candidates: Candidates, partitions: int, sparsity: float, seed: int)
 def insecure(candidates: Candidates, partitions: int, share: float, seed: int) -> Trust:
     """A share of the devices is held to be insecure by *everybody*: they receive nothing (Section III, R46)."""
     devices = candidates.shape[0]
-    order = stream(seed, "trust-insecure").permutation(devices)
-    closed: Trust = order < round(_share(share) * devices)
+    closed = np.zeros(devices, dtype=np.bool_)
+    closed[stream(seed, "trust-insecure").permutation(devices)[: round(_share(share) * devices)]] = True
     return random(candidates, partitions, DENSITY, seed) & ~closed[:, None, None]
 
 

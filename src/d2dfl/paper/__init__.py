@@ -14,7 +14,7 @@ from d2dfl.paper.charts import (
     sweep_table,
 )
 from d2dfl.paper.experiment import SCALES, Experiment, Point
-from d2dfl.paper.leads import Quantities, equal_table, lead, speed
+from d2dfl.paper.leads import Quantities, above_best, above_next, best_of, equal_table, fall, lead, speed
 from d2dfl.paper.results import Results, Shown
 from d2dfl.paper.tasks import task
 from d2dfl.paper.terms import (
@@ -70,6 +70,9 @@ __all__ = [
     "Shown",
     "Terms",
     "Values",
+    "above_best",
+    "above_next",
+    "best_of",
     "curve_chart",
     "curve_charts",
     "curves",
@@ -80,6 +83,7 @@ __all__ = [
     "equal_table",
     "exchange_only",
     "exchange_values",
+    "fall",
     "final",
     "interval",
     "known",

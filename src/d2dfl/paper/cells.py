@@ -30,7 +30,9 @@ def each(one: Callable[[Cell], Values]) -> Measure:
 
 
 def train(cells: Sequence[Cell]) -> list[Values]:
-    """Discover, exchange, train, measure. Cells of one point train together where that pays."""
+    """Discover, exchange, train, measure. Cells of one point train together where that pays, or end before."""
+    if not cells[0].trains:
+        return exchange_only(cells)
     return trained(cells, [prepared(cell) for cell in cells])
 
 

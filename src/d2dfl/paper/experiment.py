@@ -25,7 +25,7 @@ SEEDS: Mapping[str, int] = {"tiny": 2, "small": 3, "paper": 5}
 # one could not tell the exchange from the labeller.
 ONE_LINK: Mapping[str, Any] = {"discovery.edges": 1}
 COMMON: Mapping[str, Mapping[str, Any]] = {
-    "unsupervised": {"discovery.edges": 2},
+    "unsupervised": {"discovery.edges": 2, "federation.views": "literal"},  # R42: one loss for all contenders
     "semi": {**ONE_LINK, "partition.neighbours": 7},
 }
 
@@ -35,6 +35,8 @@ class Point(cell.Point):
     """One place of a sweep, under the rules that Section VI sets for its paradigm."""
 
     contenders: tuple[Contender, ...] = SWEEP
+    trains: bool = True  # False: its cells end with the exchange, and can be many
+    seeds: int | None = None  # where this point has another number of them than the others
 
     def config(self, contender: Contender) -> Config:
         # All train alike, as the paper does: one could not tell the exchange from another loss.
@@ -62,15 +64,17 @@ class Experiment:
 
     def count(self, scale: str) -> int:
         """How many measurements it has, without making a configuration of any."""
-        return self.number_of_seeds(scale) * sum(len(point.contenders) for point in self.points(scale))
+        return sum(self._seeds_at(point, scale, None) * len(point.contenders) for point in self.points(scale))
+
+    def _seeds_at(self, point: Point, scale: str, seeds: int | None) -> int:
+        return seeds or point.seeds or self.number_of_seeds(scale) if self.random else 1
 
     def cells(self, scale: str, seeds: int | None = None) -> list[Cell]:
         """All measurements, in a fixed order."""
-        number = self.number_of_seeds(scale, seeds)
         return [
-            Cell(point.name, contender.name, contender.method, seed, config)
+            Cell(point.name, contender.name, contender.method, seed, config, point.trains)
             for point in self.points(scale)
             for configs in [[(contender, point.config(contender)) for contender in point.contenders]]
-            for seed in range(number)
+            for seed in range(self._seeds_at(point, scale, seeds))
             for contender, config in configs
         ]

@@ -41,7 +41,7 @@ def save_findings(
     found = Findings(
         name=experiment.name,
         title=claims.title,
-        setting=experiment.setting or _sentence(experiment, cells, seeds),
+        setting=experiment.setting or _sentence(experiment, cells),
         figure=claims.figure,
         claim=claims.claim,
         scale=scale,
@@ -65,17 +65,26 @@ def save_findings(
     return found
 
 
-def _sentence(experiment: Experiment, cells: Sequence[Cell], seeds: int) -> str:
+def _sentence(experiment: Experiment, cells: Sequence[Cell]) -> str:
     """Data, devices and lengths over all cells, and the number of seeds."""
+    trained = [cell for cell in cells if experiment.trains and cell.trains]
     sets = ", ".join(dict.fromkeys(_data_name(cell.config) for cell in cells))
     parts = [
         spanned((cell.config.network.devices for cell in cells), "device"),
         f"{spanned((cell.config.data.samples for cell in cells), 'datapoint')} each",
     ]
-    if experiment.trains:
-        models = " and ".join(dict.fromkeys(cell.config.federation.model for cell in cells))
-        parts += [models, rounds_text(cell.config.federation for cell in cells)]
-    return f"{sets}; {', '.join(parts)}; {counted(seeds, 'seed')}"
+    if trained:
+        models = " and ".join(dict.fromkeys(cell.config.federation.model for cell in trained))
+        parts += [models, rounds_text(cell.config.federation for cell in trained)]
+    return f"{sets}; {', '.join(parts)}; {_seeds(cells, trained)}"
+
+
+def _seeds(cells: Sequence[Cell], trained: Sequence[Cell]) -> str:
+    """How many; cells that end before training may have others."""
+    learned, others = (len({cell.seed for cell in some}) for some in (trained, set(cells) - set(trained)))
+    if not learned or others in (0, learned):
+        return counted(max(learned, others), "seed")
+    return f"{counted(learned, 'seed')}, {others} where nobody trains"
 
 
 def _data_name(config: Config) -> str:

@@ -3,19 +3,22 @@
 R47: "up to x over the baselines" is over the weakest, "x over all baselines" over the best.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from d2dfl.experiment.cell import Contender
 from d2dfl.experiment.charts import text, with_interval
-from d2dfl.experiment.measures import Array, effort, effort_or_all, geometric_mean, standing
+from d2dfl.experiment.measures import Array, effort, effort_or_all, geometric_mean, known, standing
 from d2dfl.paper.experiment import Point
 from d2dfl.paper.results import Results
-from d2dfl.paper.terms import ON_FIVE, ON_OURS, ON_PAPERS, TERMS, Terms, terms_of
+from d2dfl.paper.terms import NONE, ON_FIVE, ON_OURS, ON_PAPERS, TERMS, Terms, terms_of
 from d2dfl.report.findings import Table
 from d2dfl.terminal import UNKNOWN
 
 Quantities = dict[str, dict[str, Array]]
+Value = Callable[[Any], float]  # of a cell
 RULES = "closest, most trusted, uniform"  # what settings and links do is told of those that learn nothing
 
 
@@ -32,6 +35,38 @@ def lead(results: Results, point: Point, suffix: str = "") -> Quantities:
     for key, after, before in (("settings", ON_OURS, ON_PAPERS), ("links", ON_FIVE, ON_OURS)):
         found[key + suffix] = {RULES: risen(results, point, after, before)}
     return found
+
+
+def fall(cell: Mapping[str, Any]) -> float:
+    """Share of the 1-Wasserstein distance of labels to i.i.d. that the exchange takes away."""
+    return float(1.0 - cell["after"]["wasserstein"] / cell["before"]["wasserstein"])
+
+
+def above_best(results: Results, point: Point, of: Value, sign: int = 1) -> dict[str, Array]:
+    """[learner][seed] any value above that of the baseline on its terms which is best in the mean; sign -1: below."""
+    return {
+        system.name: sign * results.each(point, system.name, of)
+        - best_of(results, point, terms_of(system.name).baselines, of, sign)
+        for system in results.systems(point)
+    }
+
+
+def above_next(results: Results, point: Point, of: Value, sign: int = 1) -> dict[str, Array]:
+    """[learner][seed] of ours alone: above the next best method on its terms, learners too."""
+    found = {}
+    for terms in TERMS:
+        others = tuple(item for item in (NONE, *terms.contenders) if item is not terms.ours)
+        if results.there(point, terms.ours.name) and any(results.there(point, item.name) for item in others):
+            mine = sign * results.each(point, terms.ours.name, of)
+            found[terms.ours.name] = mine - best_of(results, point, others, of, sign)
+    return found
+
+
+def best_of(results: Results, point: Point, contenders: Sequence[Contender], of: Value, sign: int = 1) -> Array:
+    """[seed] a value of whoever is best in the mean over seeds: the best of each seed would be nobody's."""
+    rows = [sign * results.each(point, item.name, of) for item in contenders if results.there(point, item.name)]
+    rows = [row for row in rows if len(known(row))]
+    return max(rows, key=lambda row: float(known(row).mean())) if rows else np.full(len(results.seeds), np.nan)
 
 
 def risen(results: Results, point: Point, after: Terms, before: Terms) -> Array:
@@ -76,11 +111,18 @@ def equal_table(results: Results, point: Point, title: str) -> Table:
     """What the learner buys: the best baseline, the paper's learner and ours, each line at equal links and settings."""
     rows = [_equal(results, point, terms) for terms in TERMS if results.there(point, terms.ours.name)]
     columns = ("terms", "best baseline", "paper's learner", "the same, tuned", "ours", "ours − next best", "ours is")
+    better = lower_is_better(results, point)
+    dash = f" {UNKNOWN}: our settings have it tuned." if any(UNKNOWN in row for row in rows) else ""
     note = (
-        f"{results.score_name(point)}, mean ± deviation over seeds. Next best: of all other methods on the same terms, found "
+        f"{results.score_name(point)}{better}, mean ± deviation over seeds.{dash} Next best: of all other methods on the same terms, found "
         "from the same seeds; the difference is paired over seeds, with its 95 % interval, above 0 where ours is better."
     )
     return Table(f"Equal links and settings: {title}", columns, tuple(rows), note)
+
+
+def lower_is_better(results: Results, point: Point) -> str:
+    """Where it is, for a sentence about scores."""
+    return "" if results.sign(point) > 0 else " (lower is better)"
 
 
 def _equal(results: Results, point: Point, terms: Terms) -> tuple[str, ...]:
@@ -88,12 +130,13 @@ def _equal(results: Results, point: Point, terms: Terms) -> tuple[str, ...]:
     papers = [text(results.final(point, item.name)) for item in terms.papers]
     if len(papers) == 1:  # our settings have it tuned
         papers.insert(0, UNKNOWN)
-    ahead = results.gain(point, ours, results.others(point, ours)[0].name)
+    rival = results.others(point, ours)[0]
+    ahead = results.gain(point, ours, rival.name)
     return (
         terms.title,
         f"{text(results.final(point, best.name))} {best.method}",
         *papers,
         text(results.final(point, ours)),
-        with_interval(ahead),
+        f"{with_interval(ahead)} {rival.method}",
         standing(ahead),
     )

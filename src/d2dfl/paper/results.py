@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from d2dfl.experiment import results
+from d2dfl.experiment import cell, results
 from d2dfl.experiment.cell import Cell, Contender
-from d2dfl.experiment.measures import Array, known
+from d2dfl.experiment.measures import Array
 from d2dfl.paper.experiment import Experiment, Point
 from d2dfl.paper.terms import LEARNERS, NONE, PAPERS, terms_of
 from d2dfl.report.findings import Bars, Chart, Map, Picture, Table
@@ -43,14 +43,9 @@ class Results(results.Results):
 
     def baselines(self, point: Point, system: str = PAPERS.name) -> list[Contender]:
         """The paper's baselines on the terms of a system, as far as they were measured here; the best first."""
-        return self._ranked(point, terms_of(system).baselines)
+        return self.ranked(point, terms_of(system).baselines)
 
-    def others(self, point: Point, system: str) -> list[Contender]:
-        """Every other method on the terms of a system, learners too; the best first."""
-        everybody = (NONE, *terms_of(system).contenders)
-        return self._ranked(point, tuple(item for item in everybody if item.name != system))
-
-    def _ranked(self, point: Point, contenders: tuple[Contender, ...]) -> list[Contender]:
-        """Those that were measured here, by mean final score."""
-        here = [contender for contender in contenders if self.there(point, contender.name)]
-        return sorted(here, key=lambda item: -self.sign(point) * float(known(self.final(point, item.name)).mean()))
+    def others(self, point: cell.Point, name: str) -> list[Contender]:
+        """Every other method on the terms of a contender, learners too; the best first."""
+        everybody = (NONE, *terms_of(name).contenders)
+        return self.ranked(point, [item for item in everybody if item.name != name])

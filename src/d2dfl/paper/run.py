@@ -18,7 +18,7 @@ from d2dfl.data import datasets
 from d2dfl.discovery.methods import METHODS, methods_lacking
 from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, run_grid
+from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, GridTask, run_grid
 from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
 from d2dfl.paper.catalogue import load_experiment
 from d2dfl.paper.experiment import SCALES, Experiment
@@ -147,7 +147,7 @@ def _measure(
         {name: rate_of(experiments[name], name, own, request.scale) for name, own in cells.items()},
     )
     on_gpu = torch.cuda.is_available() and request.engine == "local"
-    training = [task for task in tasks if on_gpu and not task.payload["experiment"]]
+    training = [task for task in tasks if on_gpu and _trains(task)]
     first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
     rest = run_grid(
         [task for task in tasks if task not in training],
@@ -158,6 +158,11 @@ def _measure(
         on_progress=on_progress,  # no resume: what has a result that can be used is not among the tasks
     )
     return rest if first is None else replace(rest, failures=(*first.failures, *rest.failures))
+
+
+def _trains(task: GridTask) -> bool:
+    """In the way that all cells train which have no measure of their own."""
+    return not task.payload["experiment"] and all(cell.get("trains", True) for cell in task.payload["cells"])
 
 
 def _cells(

@@ -98,18 +98,16 @@ def key_of(experiment: Experiment, name: str, cell: Cell) -> str:
 def rate_of(experiment: Experiment, name: str, cells: Sequence[Cell], scale: str) -> float:
     """Seconds that an effort of 1 takes: by what the whole experiment took us at this scale, if we measured it."""
     known = claims_of(name).cost.get(scale)
-    effort = sum(_effort(experiment, cell) for cell in cells)
-    if known is None or not effort:
-        return USUAL_RATE
-    seeds = len({cell.seed for cell in cells})
-    return known * seeds / experiment.number_of_seeds(scale) / effort
+    usual = cells if len(cells) == experiment.count(scale) else experiment.cells(scale)  # with the seeds measured then
+    effort = sum(_effort(experiment, cell) for cell in usual)
+    return USUAL_RATE if known is None or not effort else known / effort
 
 
 def _effort(experiment: Experiment, cell: Cell) -> float:
     """Datapoints that a cell handles: by it cells of one experiment differ."""
     settings, devices = cell.config.federation, cell.config.network.devices
     held = cell.config.data.samples or cell.config.network.samples_per_device
-    if not experiment.trains:
+    if not (experiment.trains and cell.trains):
         return float(held * devices)
     heavy = 20.0 if settings.model.startswith("alexnet") else 5.0 if settings.model in ("cnn", "encoder-conv") else 1.0
     a_round = held if scheme_named(settings.scheme).full_gradient else settings.interval * settings.batch

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.errors import UserError
+from d2dfl.partition.features import features_of
 from d2dfl.partition.kmeans import Clusters, own_clusters, shared_clusters
 from d2dfl.partition.pca import EVERYBODY, SERVER, Message, Subspace, common_subspace
 from d2dfl.partition.privacy import clip_norm, component_noise, noised_clusters
@@ -83,15 +84,26 @@ def _supervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], s
 
 def subspace_of(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Subspace:
     """The common subspace of all devices' inputs, noised where privacy is asked for (R34)."""
+    return _subspace(config, dataset, _parts(config, dataset, holdings), seed)
+
+
+def _parts(config: Config, dataset: Dataset, holdings: Sequence[Indices]) -> list[NDArray[np.float32]]:
+    """[device] what projections are made of, one row a datapoint."""
     settings = config.partition
     empty = next((device for device, held in enumerate(holdings) if not len(held)), None)
     if empty is not None:
         raise UserError(
             f"device {empty} holds no datapoints, and {settings.paradigm} learning asks each for some: leave it out"
         )
-    parts = [dataset.train_inputs[held].reshape(len(held), -1) for held in holdings]
-    noise = None
+    return [features_of(settings.features, dataset.train_inputs[held]) for held in holdings]
+
+
+def _subspace(config: Config, dataset: Dataset, parts: Sequence[NDArray[np.float32]], seed: int) -> Subspace:
+    """The same from every device's features."""
+    settings, noise = config.partition, None
     if config.privacy.epsilon > 0:
+        if settings.features != "raw":
+            raise UserError("noise is made for inputs of mean 0, which features are not: take partition.features=raw")
         bound = math.sqrt(float(np.prod(dataset.shape)))  # the usual length of a standardised input
         parts = [clip_norm(part, bound) for part in parts]
         noise = component_noise(config.privacy, seed, bound)
@@ -102,8 +114,9 @@ def projections_of(
     config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int
 ) -> tuple[list[NDArray[np.float64]], Subspace]:
     """Every device's datapoints on the common subspace."""
-    subspace = subspace_of(config, dataset, holdings, seed)
-    return [subspace.project(dataset.train_inputs[held]) for held in holdings], subspace
+    parts = _parts(config, dataset, holdings)
+    subspace = _subspace(config, dataset, parts, seed)
+    return [subspace.project(part) for part in parts], subspace
 
 
 def _semi(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Partitioning:
@@ -121,10 +134,11 @@ def _semi(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: i
         neighbours=settings.neighbours,
         seed=seed,
     )
-    known = found.accuracy[np.isfinite(found.accuracy)]
-    measures = {"label accuracy": float(known.mean()) if len(known) else 1.0}
     # Where every datapoint of a device is labelled there is nothing to get wrong.
-    by_device = {"label accuracy": tuple(np.where(np.isfinite(found.accuracy), found.accuracy, 1.0).tolist())}
+    scores = {"label accuracy": found.accuracy, "balanced label accuracy": found.balanced}
+    by_device = {name: tuple(np.where(np.isfinite(values), values, 1.0).tolist()) for name, values in scores.items()}
+    known = {name: values[np.isfinite(values)] for name, values in scores.items()}
+    measures = {name: float(values.mean()) if len(values) else 1.0 for name, values in known.items()}
     return Partitioning(
         found.labels,
         dataset.classes,

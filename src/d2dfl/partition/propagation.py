@@ -42,6 +42,7 @@ class PseudoLabels:
     labels: Indices  # [datapoint] true where labelled or held by nobody, else the labeller's
     labelled: Mask  # [datapoint]
     accuracy: Array  # [device] share of its unlabelled datapoints that got their true label; nan if it has none
+    balanced: Array  # [device] mean of that share over the labels that it holds, each counting the same
 
 
 def choose_labelled(targets: Indices, holdings: Sequence[Indices], share: float, seed: int) -> Mask:
@@ -80,7 +81,7 @@ def pseudo_labels(
     """
     apply = labeller_named(labeller)
     labels = targets.astype(np.int64)
-    accuracy = np.full(len(holdings), np.nan)
+    accuracy, balanced = np.full(len(holdings), np.nan), np.full(len(holdings), np.nan)
     for device, points in enumerate(holdings):
         known = labelled[points]
         if len(points) and not known.any():
@@ -94,8 +95,10 @@ def pseudo_labels(
         with one_thread():
             given = apply(projections[device], seen, classes, neighbours, stream(seed, "labeller", device))
         labels[points] = given
-        accuracy[device] = np.mean(given[~known] == targets[points][~known])
-    return PseudoLabels(labels, labelled, accuracy)
+        right, truth = given[~known] == targets[points][~known], targets[points][~known]
+        accuracy[device] = np.mean(right)
+        balanced[device] = np.mean([np.mean(right[truth == label]) for label in np.unique(truth)])
+    return PseudoLabels(labels, labelled, accuracy, balanced)
 
 
 def propagate(

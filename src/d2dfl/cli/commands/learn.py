@@ -48,7 +48,7 @@ def compare(
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (ours, the paper's and its baselines).")
     ] = "all",
-    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 3,
+    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 5,
 ) -> None:
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
     config, names = options.config(), methods_named(methods)

@@ -49,7 +49,10 @@ class ChannelConfig(Section):
     highest: float = option(0.55, "path-loss, gaussian: received power is clipped above here", low=1e-30, high=1e30)
     exponent: float = option(2.0, "path-loss, physical: power falls with distance to this power", low=0, high=10)
     mean: float = option(0.3, "gaussian: mean received power", low=-1e30, high=1e30)
-    deviation: float = option(0.1, "gaussian: standard deviation of the received power", low=0, high=1e30)
+    deviation: float = option(0.1, "gaussian: second number of N(mean, deviation)", low=0, high=1e30)
+    deviation_rule: Literal["deviation", "variance"] = option(
+        "deviation", "R45: gaussian: that number is the standard deviation, or the variance"
+    )
     shadowing_db: float = option(
         0.0, "path-loss, physical: standard deviation of log-normal shadowing, per link", low=0, high=100
     )
@@ -70,11 +73,20 @@ class ChannelConfig(Section):
     )
     dynamic: bool = option(False, "received power is drawn anew at every step (Section VI-N)")
     levels: int = option(4, "dynamic: quantisation levels of the received power", low=1, high=256)
+    plan: Literal["expected", "levels", "exact"] = option(
+        "expected",
+        "R45: dynamic: all methods plan with mean losses, with those of the links' levels, or (a bound) exact ones",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.lowest > self.highest:
             raise UserError(f"channel.lowest cannot be {self.lowest:g}: give at most channel.highest, {self.highest:g}")
+
+    @property
+    def power_deviation(self) -> float:
+        """Standard deviation of the received power, gaussian (R45)."""
+        return float(self.deviation**0.5 if self.deviation_rule == "variance" else self.deviation)
 
 
 @dataclass(frozen=True)
@@ -137,8 +149,8 @@ class QlearningConfig(Section):
     reduction_rule: Literal["subtract", "multiply"] = option(
         "subtract", "R4: R - delta*|R|, or the literal (1-delta)*R"
     )
-    temperature: float = option(0.2, "R3: softmax temperature at the start", low=1e-09, high=1000000.0)
-    temperature_end: float = option(0.02, "R3: softmax temperature at the end", low=1e-09, high=1000000.0)
+    temperature: float = option(0.05, "R3: softmax temperature at the start", low=1e-09, high=1000000.0)
+    temperature_end: float = option(0.005, "R3: softmax temperature at the end", low=1e-09, high=1000000.0)
     untried: Untried = option("once", "R13: what an action that was never tried is worth")
     final: Literal["argmax", "sample"] = option("argmax", "R3: how the graph is read off the policies")
     state: Literal["link", "vector"] = option(
@@ -158,9 +170,6 @@ class MarginalConfig(Section):
     )
     temperature: float = option(
         1.0, "at the start of a cycle, in mean gains a device could have alone per ln(choices)", low=0, high=1000000.0
-    )
-    dynamic: Literal["current", "expected"] = option(
-        "current", "dynamic channel: plan with the power at the exchange, or the expected loss"
     )
     spread: float = option(
         0.05,

@@ -7,9 +7,11 @@ from d2dfl.config.section import Section, option
 
 Split = Literal["own", "80/20", "validation"]  # which datapoints are learned from, which are tested on
 Summary = Literal["dispca", "projectors", "scatter"]  # what a device tells of its inputs
+Features = Literal["raw", "spectrum", "gradients", "auto"]  # what projections are made of
 Cuts = Literal["global", "local", "quantiles"]  # where a target is cut into ranges
 Keeping = Literal["delete", "acknowledged", "copy"]  # what a sender does with what it sent
 FIRST_ORDER = "first-order"  # the radio by which joules are counted unless another is named (R28)
+Views = Literal["literal", "all"]  # what of a triplet is transformed
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ class PartitionConfig(Section):
     )
     pca: Summary = option(
         "dispca", "R34: devices send scaled components, projectors, or (tests' oracle) whole scatter matrices"
+    )
+    features: Features = option(
+        "raw",
+        "semi, unsupervised: project inputs as they are, spectra of signals, gradients of pictures, or (auto) what suits",
     )
     labelled: float = option(
         0.15, "semi: share of a device's datapoints with a label, at least one per label", low=0, high=1
@@ -115,11 +121,13 @@ class FederationConfig(Section):
     batch: int = option(
         64, "datapoints in a minibatch; a device that holds fewer takes all it has", low=1, high=10_000_000
     )
-    optimiser: Literal["sgd", "adam"] = option("sgd", "local optimiser")
+    optimiser: Literal["sgd", "adam"] = option("sgd", "optimiser of every device; fedsgd: of the server (R41)")
     learning_rate: float = option(0.01, "learning rate (1e-3 suits adam)", low=0, high=1e30)
     momentum: float = option(0.9, "sgd: momentum", low=0, high=1)
     momentum_rule: Literal["keep", "reset", "mix"] = option(
-        "keep", "at an aggregation devices keep their momentum, forget it (as stateless clients), or it is averaged too"
+        "keep",
+        "at an aggregation devices keep their momentum, forget it (as stateless clients), or it is averaged too; "
+        "fedsgd: the server keeps its own",
     )
     weight_decay: float = option(0.0, "weight decay (added to the gradient)", low=0, high=1000000.0)
     mu: float = option(0.01, "fedprox: weight of the pull to the last global model", low=0, high=1000000.0)
@@ -149,6 +157,10 @@ class FederationConfig(Section):
     )
     device: Literal["auto", "cpu", "cuda"] = option("auto", "processor; auto: cuda where there is one")
     margin: float = option(1.0, "unsupervised: margin of the triplet loss (R37)", low=0, high=1000000.0)
+    views: Views = option(
+        "literal",
+        "R42, unsupervised: the positive of a triplet alone is transformed, or all three, with random light too",
+    )
     probe: int = option(
         10_000, "unsupervised: pooled training datapoints that linear evaluation learns from", low=1, high=1_000_000_000
     )

@@ -78,7 +78,7 @@ METHODS: dict[str, Method] = {
             "Closest",
             at("rules:closest"),
             False,
-            "the most reliable link",
+            "the nearest device",
             learns=False,
             drawn=True,
             costs=costs.CLOSEST,

@@ -104,6 +104,7 @@ def _drawable(task: Task) -> ChannelConfig:
         kind="gaussian",
         mean=float(power.mean()),
         deviation=float(power.std()),
+        deviation_rule="deviation",
         lowest=float(power.min()),
         highest=float(power.max()),
     )

@@ -21,8 +21,6 @@ more spent than the budget, V, Q and U over the final links included: a revision
 budget below what introductions cost buys nothing. PAPER.md lists which numbers cross which link.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -98,7 +96,6 @@ def introduce(
 
 def find(task: Task) -> LinkChoice:
     """Spend the message budget in cycles and keep the best graph."""
-    task = _planned(task)
     config, board, terms = task.config.marginal, task.board(), task.terms
     free = free_choice(board, task.config.discovery.no_link)
     devices = task.network.devices
@@ -129,16 +126,6 @@ def find(task: Task) -> LinkChoice:
         if not room or learner.messages[0] + 5.0 * devices > limit:
             break
     return _found(task, best, learner)
-
-
-def _planned(task: Task) -> Task:
-    """On a changing channel it may plan with expected losses instead of the current ones."""
-    config = task.config
-    if not config.channel.dynamic or config.marginal.dynamic != "expected":
-        return task
-    from d2dfl.discovery.methods import dynamic
-
-    return replace(task, network=dynamic.expected(task.network, config.channel))
 
 
 def _granted(play: Play, learner: LearnerState) -> float:

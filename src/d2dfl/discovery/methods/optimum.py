@@ -183,7 +183,7 @@ def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], f
     config, terms = task.config.optimum, task.terms
     free = free_choice(board, task.config.discovery.no_link)
     quiet = replace(task, progress=silent)
-    long = replace(quiet, config=task.config.with_(marginal__messages=config.messages, marginal__dynamic="current"))
+    long = replace(quiet, config=task.config.with_(marginal__messages=config.messages))
     starts = [greedy.find(quiet).slots, marginal.find(long).slots]
     # One sweep proposes one slot per link, so with more candidates it takes more sweeps to see as many of them. With
     # several links a sweep is longer, and data clusters make each proposal about ten times as dear.

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from d2dfl import memory
 from d2dfl.federation.executors.loop import PIECE, Job, outputs_of, prepared
-from d2dfl.federation.optimisers import OPTIMISERS
+from d2dfl.federation.optimisers import remembered
 
 SHARE = 0.6  # of the free memory that stacked runs may take
 FLOAT = 4  # bytes
@@ -17,7 +17,7 @@ def bytes_per_device(job: Job, stacked: bool) -> int:
     settings, size = job.settings, job.layout.parameters
     numbers = size
     if stacked or settings.momentum_rule != "reset":
-        numbers += sum(OPTIMISERS[settings.optimiser].remembers(size, settings).values())
+        numbers += sum(remembered(settings, size).values())
     if stacked:
         # The gradient flat and as autograd gives it, FedProx's anchor, and activations with their gradients.
         numbers += (3 if job.proximal else 2) * size + 2 * min(settings.batch, PIECE) * _activations(job)

@@ -3,23 +3,22 @@
 Labels serve to measure only. Nobody trains.
 """
 
-from d2dfl.experiment.measures import known
 from d2dfl.notebook import counted
 from d2dfl.paper import (
     NONE,
     ON_OURS,
     ON_PAPERS,
-    Array,
     Experiment,
     Point,
     Results,
     Shown,
-    Values,
+    above_best,
+    above_next,
     exchange_only,
+    fall,
     sweep_chart,
     sweep_table,
     task,
-    terms_of,
 )  # fmt: skip
 
 LINKS = {"tiny": (1, 2), "small": (1, 2, 3), "paper": (1, 2, 3)}
@@ -35,29 +34,21 @@ def points(scale: str) -> list[Point]:
     ]
 
 
-def fall(cell: Values) -> float:
-    """Share of the distance that the exchange takes away."""
-    return float(1.0 - cell["after"]["wasserstein"] / cell["before"]["wasserstein"])
-
-
 def show(results: Results) -> Shown:
     one, two = results.points[:2]
     systems = [item.name for item in results.systems(one, two)]
     first = {name: results.each(one, name, fall) for name in systems}
+    second = {name: results.each(two, name, fall) - first[name] for name in systems}
     quantities = {
         "first": first,
-        "second": {name: results.each(two, name, fall) - first[name] for name in systems},
-        "lead": {name: first[name] - best(results, one, name) for name in systems},
+        "second": second,
+        "diminishing": {name: first[name] - second[name] for name in systems},
+        "lead": above_best(results, one, fall),
+        "over-next": above_next(results, one, fall),
     }
     table = sweep_table(results, "Fall of the mean 1-Wasserstein distance to i.i.d.", fall)
     chart = sweep_chart(results, "Fall of the distance to i.i.d.", "links a device", "share of the distance", fall)
     return Shown(quantities, (table,), (chart,))
-
-
-def best(results: Results, point: Point, system: str) -> Array:
-    """[seed] what the baseline on the same terms takes away that takes most in the mean."""
-    names = [item.name for item in terms_of(system).baselines if results.there(point, item.name)]
-    return max((results.each(point, name, fall) for name in names), key=lambda values: float(known(values).mean()))
 
 
 EXPERIMENT = Experiment("edges", points, show, exchange_only, SEEDS, trains=False)

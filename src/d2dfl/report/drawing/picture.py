@@ -6,7 +6,7 @@ Pages are laid out in points (1/72 inch): text, nodes and arrows keep their size
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -22,10 +22,7 @@ from matplotlib.path import Path as Outline
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from d2dfl.discovery.evaluation import Evaluation
 from d2dfl.errors import UserError
-from d2dfl.network import Network
-from d2dfl.network.graph import Graph
 from d2dfl.report.drawing.scene import (
     Array,
     Arrows,
@@ -41,7 +38,12 @@ from d2dfl.report.drawing.scene import (
 from d2dfl.storage import write_whole
 from d2dfl.terminal import plain
 
-Method = tuple[str, Graph, Evaluation]
+if TYPE_CHECKING:  # a page needs no compiler
+    from d2dfl.discovery.evaluation import Evaluation
+    from d2dfl.network import Network
+    from d2dfl.network.graph import Graph
+
+Method = tuple[str, "Graph", "Evaluation"]
 
 # Vermillion, amber and teal: at least 28 apart in CIELAB for simulated protan, deutan and tritan vision.
 LEVELS = ("#c8471c", "#efb03f", "#0b7a75")
@@ -60,13 +62,13 @@ READABLE = 5.0  # node radius from which numbers and cluster names are written
 
 
 def draw_graph(
-    network: Network, graph: Graph, evaluation: Evaluation, path: Path, title: str = "", subtitle: str = ""
+    network: "Network", graph: "Graph", evaluation: "Evaluation", path: Path, title: str = "", subtitle: str = ""
 ) -> None:
     """Draw one graph into a file; its suffix says the format."""
     _draw(network, [(title, graph, evaluation)], path, subtitle)
 
 
-def draw_row(network: Network, methods: Sequence[Method], path: Path) -> None:
+def draw_row(network: "Network", methods: Sequence[Method], path: Path) -> None:
     """Draw graphs of one network, (title, graph, evaluation) each, side by side; in rows when more than 5."""
     if not methods:
         raise UserError("there is nothing to draw: give at least one graph")
@@ -74,7 +76,7 @@ def draw_row(network: Network, methods: Sequence[Method], path: Path) -> None:
 
 
 def graph_figure(
-    network: Network, graph: Graph, evaluation: Evaluation, title: str = "", path: Path | None = None
+    network: "Network", graph: "Graph", evaluation: "Evaluation", title: str = "", path: Path | None = None
 ) -> Figure:
     """One graph as a figure of matplotlib; with a path it is drawn there, too."""
     if path is not None:
@@ -93,7 +95,7 @@ def check_suffix(path: Path) -> str:
     return suffix
 
 
-def _draw(network: Network, methods: Sequence[Method], path: Path, subtitle: str) -> None:
+def _draw(network: "Network", methods: Sequence[Method], path: Path, subtitle: str) -> None:
     suffix = check_suffix(path)
     alone = len(methods) == 1 or suffix == ".html"
     stage = stage_of(network, 400.0 if alone else float(np.clip(690 / len(methods), 216, 300)))
@@ -164,10 +166,10 @@ def _text(axes: Axes, x: float, y: float, text: str, room: float, **style: Any) 
     """One line of text, smaller or even cut where it would leave its room."""
     words = text.replace("\n", " ")
     artist = axes.text(x, y, words, **{"color": INK, "parse_math": False, **style})
-    for size in np.arange(float(artist.get_fontsize()), SMALLEST, -0.25):
-        artist.set_fontsize(float(size))
-        if artist.get_window_extent().width <= room:
-            break
+    size = float(artist.get_fontsize())
+    while artist.get_window_extent().width > room and size > SMALLEST:
+        size = max(SMALLEST, size - 0.25)
+        artist.set_fontsize(size)
     while words and artist.get_window_extent().width > room:
         words = words[:-1]
         artist.set_text(words.rstrip() + "…")
