@@ -69,10 +69,18 @@ class Training:
             mixings = [
                 self.scheme.mix(Moment(self.settings, run.seed, step, run.weights(self.settings))) for run in self.runs
             ]
-            if any(mixings) or step % length == 0:
-                rows, found = self._server_step(mixings) if self.scheme.server_step else self._steps(mixings, waiting)
-                losses.append(found)
-                waiting = 0
+            if not any(mixings) and step % length:
+                continue
+            if self.scheme.server_step:
+                rows, found = self._server_step(mixings)
+            else:
+                plan, found = self._plan(self.runs, waiting), torch.empty(waiting, 0)
+                rows = plan.rows
+                if len(rows):
+                    found = self.executor.train(self.params, self.memory, plan)
+                self._mix(mixings)
+            losses.append(found)
+            waiting = 0
         self._finish(number + 1, rows, torch.cat(losses).cpu().numpy())
 
     def _plan(self, runs: Sequence[Run], steps: int) -> Plan:
@@ -83,11 +91,8 @@ class Training:
             run.state.done += steps * (run.here & (run.data.sizes > 0))
         return plan
 
-    def _steps(self, mixings: Sequence[Mixing | None], steps: int) -> tuple[NDArray[np.int64], Tensor]:
-        """Local steps, and then the averages of models."""
-        plan, losses = self._plan(self.runs, steps), torch.empty(steps, 0)
-        if len(plan.rows):
-            losses = self.executor.train(self.params, self.memory, plan)
+    def _mix(self, mixings: Sequence[Mixing | None]) -> None:
+        """The averages of models."""
         for run, mixing in zip(self.runs, mixings, strict=True):
             if mixing is None:
                 continue
@@ -96,7 +101,6 @@ class Training:
                 for remembered in run.state.memory.values():
                     mixing.apply(remembered)
             run.state.curves.book(mixing)
-        return plan.rows, losses
 
     def _server_step(self, mixings: Sequence[Mixing | None]) -> tuple[NDArray[np.int64], Tensor]:
         """R41: devices send gradients; the server steps along their mean and tells everybody."""

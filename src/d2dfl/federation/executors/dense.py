@@ -55,10 +55,10 @@ class Dense(Stack):
 
     def __init__(self, job: Job) -> None:
         # Only now: the compiler takes as much memory as a small network, and most trainings do without it.
-        from d2dfl.federation.executors.dense_kernels import train_devices
+        from d2dfl.federation.executors import dense_kernels
 
         super().__init__(job)
-        self.train_devices = train_devices
+        self.kernels = dense_kernels
         widths = widths_of(job.model)
         if widths is None:
             raise ValueError("not a sequence of dense layers")
@@ -76,11 +76,11 @@ class Dense(Stack):
         pull = settings.mu if self.job.proximal else 0.0
         rates = tuple(map(np.float32, (settings.learning_rate, settings.momentum, settings.weight_decay, pull)))
 
+        datapoints = self.kernels.Datapoints(self.inputs, labels, values)
+        steps = self.kernels.Steps(plan.rows, plan.indices, plan.counts, losses)
+
         def work(part: NDArray[np.intp]) -> None:
-            self.train_devices(
-                *(rows, remembered, self.inputs, labels, values),
-                *(plan.rows, plan.indices, plan.counts, self.widths, rates, part, losses),
-            )
+            self.kernels.train_devices(rows, remembered, datapoints, steps, self.widths, rates, part)
 
         parts = np.array_split(np.arange(len(plan.rows)), min(torch.get_num_threads(), len(plan.rows)))
         if len(parts) == 1:
