@@ -1,9 +1,8 @@
 """What the exchange buys, and which objective, threshold and number of links predict it best.
 
 Fashion-MNIST, supervised, 25 devices with 1,200 datapoints each, FedAvg with 40 minibatches a round, 20 rounds, a small
-CNN unless said: test accuracy (mean of the last five evaluations, rounds 12 to 20) of many graphs, from no exchange to
-the i.i.d. shuffle, and how well each measure of a graph that is known before training orders them (Spearman's rank
-correlation).
+CNN unless said: final test accuracy, as every table gives it, of many graphs, from no exchange to the i.i.d. shuffle, and how
+well each measure of a graph that is known before training orders them (Spearman's rank correlation).
 
 python benchmarks/bought.py --seeds 3 --json bought.json        (a GPU trains all graphs at once: minutes)
 python benchmarks/bought.py --dataset digits --samples 40 --graphs few       (any machine)
@@ -25,15 +24,17 @@ from scipy.stats import spearmanr
 from d2dfl.config import Config
 from d2dfl.data.datasets import load
 from d2dfl.discovery.equations.diversity import BUILT_IN, distances_to
+from d2dfl.experiment.charts import text
+from d2dfl.experiment.measures import final_score, share_of_gap
 from d2dfl.experiment.pipeline import PreparedCell, factory_of, federated, prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.federation import train_many
+from d2dfl.terminal import number
 from d2dfl.transfer import held_counts
 
 EDGES = (1, 2, 3, 5)
 THRESHOLDS = ("iid", "0.05")
 WEIGHTS = ((1.0, 1.0), (0.2, 1.0), (0.2, 0.0))  # of reliability and budget
-LAST = 5  # evaluations that are averaged: one alone moves by 0.01 from round to round
 BLIND = "blind"  # devices do not know how alike labels are
 NAMES = (*BUILT_IN, "labels", "kept", "evenness")
 
@@ -46,8 +47,8 @@ class Cell:
     labels: int
     seed: int
     edges: int
-    accuracy: float  # mean of the last evaluations
-    final: float  # after the last round
+    accuracy: float  # final score
+    last: float  # after the last round
     moved: int
     lost: int
     measures: dict[str, float]
@@ -135,8 +136,8 @@ def explore(
             labels,
             item.setting.seed,
             edges,
-            float(np.mean(curve.scores[-LAST:])),
-            curve.score,
+            final_score(curve.scores),
+            curve.last_score,
             item.exchanged.moved if item.exchanged else 0,
             item.exchanged.dropped if item.exchanged else 0,
             measures(item),
@@ -154,15 +155,15 @@ def table(cells: list[Cell]) -> str:
     scores = {
         name: [c.accuracy for c in cells if c.variant == name] for name in dict.fromkeys(c.variant for c in cells)
     }
-    none, iid = (np.mean(scores.get(name, [np.nan])) for name in ("none", "iid"))
+    none, iid = (np.array(scores.get(name, [])) for name in ("none", "iid"))
     for name in sorted(scores, key=lambda name: -np.mean(scores[name])):
         mine = [c for c in cells if c.variant == name]
         distance = -np.mean([c.measures["total-variation"] for c in mine])
         moved, lost = np.mean([c.moved for c in mine]), np.mean([c.lost for c in mine])
-        share = (np.mean(scores[name]) - none) / (iid - none)
+        share = share_of_gap(np.array(scores[name]), none, iid, True) if len(none) and len(iid) else None
         lines.append(
-            f"| {name} | {np.mean(scores[name]):.3f} ± {np.std(scores[name]):.3f} | {share:.2f} "
-            f"| {np.mean([c.final for c in mine]):.3f} | {moved:,.0f} / {lost:,.0f} | {distance:.3f} |"
+            f"| {name} | {text(np.array(scores[name]))} | {number(share, 2)} "
+            f"| {np.mean([c.last for c in mine]):.3f} | {moved:,.0f} / {lost:,.0f} | {distance:.3f} |"
         )
     return "\n".join(lines)
 

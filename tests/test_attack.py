@@ -84,7 +84,7 @@ def test_kills(zygote: Zygote, tmp_path: Path, kind: str) -> None:
 
 def test_a_loss_is_told(zygote: Zygote, tmp_path: Path) -> None:
     """The judge sees what it is there for: a file that changed, and a call that should have been refused."""
-    changed = Case("changed", (*outputs.NETWORK, "--save", "x.json"), outputs.content("x.json"))
+    changed = Case("changed", (*outputs.DISCOVER, "--json", "x.json"), outputs.content("x.json"))
     accepted = Case("accepted", ("methods",), must_refuse=True)
     fine = Case("fine", ("methods",))
     tally = tried(zygote, [changed, accepted, fine], tmp_path)

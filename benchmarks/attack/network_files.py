@@ -44,6 +44,7 @@ def good() -> dict[str, Any]:
     """A network that is read without complaint."""
     generator = np.random.default_rng(0)
     return {
+        "format": np.array(2),
         "counts": generator.integers(0, 50, (DEVICES, PARTITIONS)).astype(float),
         "threshold": np.full((DEVICES, PARTITIONS), 10.0),
         "trust": generator.integers(0, 2, (DEVICES, DEVICES, PARTITIONS)),
@@ -112,7 +113,7 @@ def _odd(array: Any, generator: np.random.Generator) -> Any:
     if kind == 1:
         return odd
     if kind == 2:
-        return np.asarray(array)[..., : int(generator.integers(0, 2))].tolist()
+        return np.atleast_1d(array)[..., : int(generator.integers(0, 2))].tolist()
     return [np.asarray(array).tolist()]
 
 

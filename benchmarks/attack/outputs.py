@@ -1,11 +1,14 @@
 """Outputs where something of the user's stands: every output of every command on every kind of thing."""
 
+import io
 import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from attack.cases import ALL, Case, content, copied, fifo, link, listening, several
 from attack.odd_fields import DISCOVER, GRAPHS, LEARN, RUN, SMALL, settings
@@ -66,6 +69,16 @@ def _twin(path: str, other: str) -> Prepare:
     return lambda folder: os.link(folder / path, folder / other)
 
 
+def _network(suffix: str) -> bytes:
+    """A network file with this ending."""
+    arrays = {"counts": [[1.0]], "threshold": [[1.0]], "trust": [[[1]]], "drop": [[0.0]]}
+    if suffix == ".json":
+        return json.dumps(arrays).encode()
+    buffer = io.BytesIO()
+    np.savez(buffer, **{name: np.array(values) for name, values in arrays.items()})
+    return buffer.getvalue()
+
+
 def _device(path: str) -> Prepare:
     def prepare(folder: Path) -> None:
         try:
@@ -90,12 +103,14 @@ def _on_file(done: Path, name: str, before: tuple[str, ...], suffix: str) -> Ite
         call = (*before, given or path)
         return Case(f"{name}-on-{what}", call, several(*old, *steps), may_change=may, **more)
 
-    def there(at: str) -> Prepare:  # `report` replaces pages of ours alone, the others any file that they are given
+    def there(at: str) -> Prepare:  # `report` replaces pages of ours alone, `network` networks, the others any file
+        if before[0] == "network":
+            return content(at, _network(suffix))
         return content(at, '<meta name="generator" content="d2dfl 0.1.0">') if old else content(at)
 
     refuse, survive = {"must_refuse": True}, {"must_survive": True}
     yield case("nothing", **survive)
-    if old:
+    if old or before[0] == "network":
         yield case("foreign", content(path), **refuse)
         yield case("link-to-foreign", content("true"), link(path, "true"), **refuse)
     yield case("file", there(path), may=(path,), **survive)

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 HERE = Path(__file__).resolve().parent
 GIB = 1 << 30
-LIMIT_S = 60.0
+LIMIT_S = 180.0
 MEMORY = 6 * GIB  # above what is mapped at the start
 FILE_SIZE = 1 << 31
 LOCK = ".d2dfl-lock"

@@ -27,7 +27,7 @@ def main() -> None:
     model = MODELS[task.settings["model"]]
     clock.wait()
     curves = train(model, data, settings, task.settings["seed"], on_round=lambda _: clock.tick())
-    clock.say({"accuracy": curves.score, "loss": curves.losses[-1], "version": f"d2dfl {version('d2dfl')}"})
+    clock.say({"accuracy": curves.last_score, "loss": curves.losses[-1], "version": f"d2dfl {version('d2dfl')}"})
 
 
 if __name__ == "__main__":

@@ -56,7 +56,8 @@ class ExchangeResult:
         return sum(len(transfer.sent) - len(transfer.arrived) for transfer in self.transfers)
 
     def __repr__(self) -> str:
-        links = f"{self.moved:,} datapoints sent over {counted(len(self.transfers), 'link')}"
+        used = sum(len(transfer.sent) > 0 for transfer in self.transfers)
+        links = f"{self.moved:,} datapoints sent over {counted(used, 'link')}"
         return line("ExchangeResult", counted(len(self.holdings), "device"), links, f"{self.dropped:,} did not arrive")
 
     def _repr_html_(self) -> str:

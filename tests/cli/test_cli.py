@@ -10,6 +10,8 @@ import pytest
 
 from calling import SMALL, call
 from d2dfl.cli.output import Watch
+from d2dfl.experiment.grid import read_cell
+from d2dfl.report.findings import Findings
 
 
 def test_json_on_standard_output_is_nothing_but_json(
@@ -19,7 +21,7 @@ def test_json_on_standard_output_is_nothing_but_json(
     result = json.loads(capsys.readouterr().out)
     assert result["seed"] == 3
     assert result["config"]["network"]["devices"] == 6
-    assert len(result["counts_after"]) == 6
+    assert len(result["expected_counts_after"]) == 6
     assert result["share_of_best_known"] <= 1.0
 
 
@@ -30,6 +32,7 @@ def test_all_outputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in files.values():
         assert (tmp_path / name).stat().st_size > 100
     assert {path.name for path in (tmp_path / "all").iterdir()} == {
+        "cells",
         "config.toml",
         "findings.json",
         "graph.graphml",
@@ -65,6 +68,7 @@ def test_comparison(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyt
     assert [row["method"] for row in rows] == names.split(",")
     assert max(row["share_of_best_known"] for row in rows) == 1.0
     assert {path.name for path in (tmp_path / "c").iterdir()} == {
+        "cells",
         "comparison.json",
         "config.toml",
         "findings.json",
@@ -75,6 +79,24 @@ def test_comparison(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyt
     }
     for name in names.split(","):
         assert name in captured.err
+    cells = [read_cell(path) for path in (tmp_path / "c" / "cells").iterdir()]
+    found = {cell["key"]: cell["result"]["values"][0] for cell in cells if cell}
+    assert found.keys() == {f"{name}/seed 0" for name in names.split(",")}
+    for row in rows:
+        values = found[f"{row['method']}/seed 0"]
+        assert (values["objective"], values["share"]) == (row["objective"], row["share_of_best_known"])
+        assert values["expected_moved"] == row["expected_datapoints_moved"]
+        assert values["after"] == row["distance_to_iid"]["after"]
+    note = Findings.load(tmp_path / "c").tables[0].note
+    for sentence in (
+        "share: of the way from no exchange to the best objective of these methods",
+        "dist: distance to i.i.d. after the exchange (lower is better)",
+        "arrive: expected share of datapoints that arrive",
+        "inter: share of inter-cluster datapoints",
+        "–: nothing is sent",
+    ):
+        assert sentence in note
+        assert sentence in captured.err
 
 
 def test_preset_chooses_the_method_and_the_later_setting_wins(
@@ -144,6 +166,17 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert captured.err.count("\n") == 1
     assert captured.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_written_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = ["--json", "g.json", "--picture", "g.svg"]
+    assert call(monkeypatch, "discover", *SMALL, "--method", "closest", *files, "--graphml", "g.graphml") == 0
+    assert capsys.readouterr().err.endswith("wrote g.json\nwrote g.svg\nwrote g.graphml\n")
+    assert call(monkeypatch, "compare-graphs", *SMALL, "--methods", "closest", *files) == 0
+    assert capsys.readouterr().err.endswith("wrote g.json\nwrote g.svg\n")
 
 
 def test_a_failed_write_leaves_the_old_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from calling import SMALL, call
 from d2dfl.discovery import methods
+from d2dfl.network.files import load_network
 
 DISCOVER = ["discover", *SMALL]
 COMPARE = [
@@ -225,6 +227,27 @@ def test_a_stop_is_no_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.setattr("d2dfl.cli.graphs.discover", stop)
     assert call(monkeypatch, *DISCOVER) == 130
     assert capsys.readouterr().err.strip() == "d2dfl: stopped; nothing was kept"
+
+
+@pytest.mark.parametrize("name", ["mine.npz", "mine.json"])
+def test_a_network_does_not_take_the_place_of_data(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """docs/own-data.md once saved a user's data and a network under the same name."""
+    file = tmp_path / name
+    file.write_text('{"drop": [[0, 0.1], [0.1, 0]]}')  # links alone are no network
+    if name.endswith(".npz"):
+        np.savez(file, X=np.ones((4, 2)), y=np.arange(4), device=np.arange(4))
+    before = file.read_bytes()
+    assert call(monkeypatch, "network", "--devices", "4", "--save", name) == 2
+    error = capsys.readouterr().err
+    assert f"{name} is there and is no network of d2dfl: name another file" in error
+    assert error.count("\n") == 1
+    assert file.read_bytes() == before
+    file.unlink()
+    for devices in ("4", "5"):  # a network is replaced
+        assert call(monkeypatch, "network", "--devices", devices, "--save", name) == 0
+    assert load_network(file).devices == 5
 
 
 def test_an_output_does_not_take_the_place_of_an_input(

@@ -11,6 +11,7 @@ import pytest
 import d2dfl
 from calling import SMALL, call
 from d2dfl.discovery.methods import METHODS
+from demo_findings import comparison, write
 
 HEAVY = ("numpy", "numba", "torch", "scipy", "matplotlib", "rich")
 LOADED = """
@@ -55,10 +56,31 @@ def test_a_discovery_loads_only_the_compiler() -> None:
     }  # Numba takes bare SciPy
 
 
-def test_a_page_needs_no_compiler() -> None:
-    text = "import sys, d2dfl.report.look; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-    assert not set(done.stdout.split()) & {"numba", "torch"}
+@pytest.mark.parametrize("arguments", [["data", "list"], ["data", "info", "fmnist"]])
+def test_what_is_known_of_datasets_needs_no_compiler(arguments: list[str]) -> None:
+    assert not loaded(*arguments) & {"numba", "torch", "scipy", "sklearn", "matplotlib"}
+
+
+@pytest.mark.parametrize("more", [[], ["--figures"]])
+def test_a_page_needs_no_compiler(more: list[str], tmp_path: Path) -> None:
+    write(comparison(), tmp_path)
+    found = loaded("report", str(tmp_path), "--out", str(tmp_path / "page.html"), *more)
+    assert (tmp_path / "page.html").exists()
+    assert not found & {"numba", "torch"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [["methods"], ["data", "list"], ["data", "info", "fmnist"], ["reproduce", "list"]]
+)
+def test_a_reader_that_has_seen_enough_is_no_fault(arguments: list[str]) -> None:
+    """As in `d2dfl reproduce list | true`."""
+    end, start = os.pipe()
+    os.close(end)
+    with os.fdopen(start, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "d2dfl", *arguments], stdout=closed, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_version_and_the_name(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +148,17 @@ def test_no_yardstick_unless_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert "optimum" not in said
     assert "datapoints moved, expected" in said
     assert call(monkeypatch, "discover", *SMALL, "--method", "closest", "--reference") == 0
-    assert "share of the best known objective" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    rows = {
+        line[:55].strip(): [float(cell) for cell in line[55:].split()]
+        for line in said.splitlines()
+        if "objective" in line
+    }
+    found, none = rows["objective"], rows["objective without any exchange"][0]
+    share = rows["share of the best known objective (no exchange is 0)"]
+    best = max(found)
+    for value, of in zip(found, share, strict=True):  # what the reader can check
+        assert (value - none) / (best - none) == pytest.approx(of, abs=0.01)
     assert call(monkeypatch, "discover", *SMALL, "--method", "none") == 0
     assert "–: nothing is sent" in capsys.readouterr().err
 

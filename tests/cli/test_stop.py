@@ -44,9 +44,35 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
     said = capsys.readouterr().err.strip()
     assert said.startswith("d2dfl: stopped; finished rounds are kept; to go on: d2dfl compare ")
     command = said.partition("to go on: ")[2].split()
+    with monkeypatch.context() as patched:  # typed once more without --resume: it says what is there
+        patched.setattr("d2dfl.experiment.compare.train", stop)
+        assert call(patched, *COMPARE) == 130
+    again = capsys.readouterr().err
+    assert (
+        "runs/compare holds this run, unfinished; a new one begins. To go on with it instead: d2dfl compare " in again
+    )
+    assert "--resume --out runs/compare\n" in again
     assert command[-3:] == ["--resume", "--out", "runs/compare"]
     assert call(monkeypatch, *command[1:]) == 0
     assert (tmp_path / "runs" / "compare" / "table.md").exists()
+    capsys.readouterr()
+    with monkeypatch.context() as patched:  # it is finished: nothing to say
+        patched.setattr("d2dfl.experiment.compare.train", stop)
+        assert call(patched, *COMPARE) == 130
+    assert "unfinished" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", [[], ["--out", "mine"]])
+def test_nothing_to_resume_is_said(
+    out: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("d2dfl.experiment.compare.train", stop)
+    assert call(monkeypatch, *COMPARE, "--resume", *out) == 130
+    assert f"nothing to resume in {out[1] if out else 'runs/compare'}: a new run begins" in capsys.readouterr().err
+    monkeypatch.setattr("d2dfl.paper.run.run_grid", stop)
+    assert call(monkeypatch, "reproduce", "example", "--resume", *out) == 130
+    named = out[1] if out else "runs/reproduce-tiny"
+    assert f"nothing to resume in {named}: a new run begins" in capsys.readouterr().err
 
 
 def test_a_reproduction_that_was_stopped_says_what_was_kept(

@@ -210,13 +210,16 @@ def test_dirichlet_goes_from_one_class_to_all() -> None:
     np.testing.assert_allclose(even, np.broadcast_to([30, 15, 15], (20, 3)), atol=2)
 
 
-def test_dirichlet_counts_what_it_could_not_give() -> None:
+def test_dirichlet_gives_other_classes_where_one_has_run_out() -> None:
     targets = targets_of([50, 50])
     all_of_it = allocate(targets, 4, "dirichlet:0.01", samples=25, seed=0)
     assert all_of_it.counts(targets, 2).sum(axis=0).tolist() == [50, 50]
-    plenty = allocate(targets_of([5000, 5000]), 4, "dirichlet:0.01", samples=25, seed=0)
-    assert plenty.displaced == 0
-    assert any(allocate(targets, 4, "dirichlet:0.01", samples=25, seed=seed).displaced > 0 for seed in range(10))
+    plenty = targets_of([5000, 5000])
+    for seed in range(10):  # of each class as much as it would have of plenty, and the rest of the other
+        scarce = allocate(targets, 4, "dirichlet:0.01", samples=25, seed=seed).counts(targets, 2)
+        wanted = allocate(plenty, 4, "dirichlet:0.01", samples=25, seed=seed).counts(plenty, 2)
+        assert (wanted.sum(axis=0) == 50).all() or (scarce != wanted).any()
+        assert (scarce.sum(axis=1) == 25).all()
 
 
 def test_shards_are_pieces_of_the_sorted_data() -> None:

@@ -101,7 +101,7 @@ def test_links_and_data_must_have_the_same_devices(tmp_path: Path) -> None:
     config = pinned(config_of(npz(tmp_path / "mine.npz"), **{"network.file": str(links)}))
     assert config.network.devices == 5  # two of them hold nothing
     np.savez(links, drop=np.full((2, 2), 0.1))
-    with pytest.raises(UserError, match="device names 3 devices, such as 2, and there are 2"):
+    with pytest.raises(UserError, match=r"links.npz has 2 devices and device names 3, such as 2: they must"):
         pinned(config_of(tmp_path / "mine.npz", **{"network.file": str(links)}))
     with pytest.raises(UserError, match="is not the file that the run was made with"):
         pinned(config)
@@ -112,11 +112,13 @@ def bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
         "empty.csv": ("", "has no rows"),
         "names.csv": ("a,label,device\n", "has no rows"),
         "twice.csv": ("a,a,label,device\n1,2,x,0\n", "two columns 'a'"),
-        "short.csv": ("a,label,device\n1,x,0\n1,x\n", "row 2 has 2 cells"),
+        "short.csv": ("a,label,device\n1,x,0\n1,x\n", "line 3 has 2 cells"),
         "quote.csv": ('a,label,device\n"1,x,0\n', "not readable as CSV"),
-        "hole.csv": ("a,label,device\n1,x,0\n,y,1\n", "NaN or infinity in row 1"),
-        "text.csv": ("a,b,label,device\n1,u,x,0\n2,v,y,1\n", "column 'b', holds 'u'"),
-        "nolabel.csv": ("a,label,device\n1,x,0\n2,,1\n", "y holds no label in row 1"),
+        "hole.csv": ("a,label,device\n1,x,0\n,y,1\n", "NaN or infinity in line 3"),
+        "blank.csv": ('a,label,device\n\n1,"x\ny",0\n\n2,,0\n', "y holds no label in line 6"),
+        "nobody.csv": ("a,label,device\n1,x,0\n\n2,y,\n", "device names nobody in line 4"),
+        "text.csv": ("a,b,label,device\n1,u,x,0\n2,v,y,1\n", "column 'b', holds 'u' in line 2"),
+        "nolabel.csv": ("a,label,device\n1,x,0\n2,,1\n", "y holds no label in line 3"),
     }
     found = {}
     for name, (text, says) in texts.items():
@@ -153,7 +155,7 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
 def test_parquet_needs_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UserError, match="needs pandas and pyarrow: install them"):
+    with pytest.raises(UserError, match=r"needs pandas and pyarrow: install them with pip install 'd2dfl\[parquet\]'"):
         read_own(config_of(tmp_path / "mine.parquet"))
 
     class Pandas:

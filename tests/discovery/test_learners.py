@@ -12,7 +12,7 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of, free_choice
 from d2dfl.discovery.game.draws import uniform
-from d2dfl.discovery.game.revisions import NO_DEVICE, revise, run_cycle
+from d2dfl.discovery.game.revisions import NO_DEVICE, Cycle, revise, run_cycle
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.search import best_response
 from d2dfl.discovery.game.tables import reweigh, rules_of, sample, tables_of
@@ -213,7 +213,7 @@ def test_a_revision_that_does_not_fit_leaves_no_trace() -> None:
     ends = []
     for limit in (160.0, 160.5, 170.0, 200.0):
         play, learner = game.start(board, terms, 2), marginal.introduce(board, terms, 500)
-        device = run_cycle(board, terms, play, learner, keys, 0.0, 1e4, 1e4, limit, 0.05, 0, free)
+        device = run_cycle(board, terms, play, learner, Cycle(0.0, 1e4, limit, 0.05), keys, free, 0, 1e4)
         assert device == NO_DEVICE
         spent = learner.messages[0]
         assert spent <= limit

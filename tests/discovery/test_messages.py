@@ -13,8 +13,8 @@ from d2dfl.discovery.evaluation import graph_of
 def appendix_a() -> Network:
     """Devices i, j, k of the paper's Appendix A; only j's trust is told there."""
     trust = np.zeros((3, 3, 5))
-    trust[1, 0] = [1, 0, 1, 1, 0]
-    trust[1, 2] = [1, 1, 1, 0, 0]
+    trust[0, 1] = [1, 0, 1, 1, 0]
+    trust[2, 1] = [1, 1, 1, 0, 0]
     return Network.from_arrays(
         counts=[[20, 0, 0, 0, 20], [20, 20, 20, 20, 20], [0, 20, 0, 20, 0]],
         threshold=np.full((3, 5), 10.0),

@@ -53,8 +53,8 @@ def test_contract(method: str, edges: int, mode: str) -> None:
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     for key in (
         "edges",
-        "allocated",
-        "counts_after",
+        "expected_datapoints",
+        "expected_counts_after",
         "objective",
         "local_rewards",
         "labels_satisfied",
@@ -69,7 +69,7 @@ def test_contract(method: str, edges: int, mode: str) -> None:
         "config",
     ):
         assert key in plain
-    assert len(plain["edges"]) == len(plain["allocated"])
+    assert len(plain["edges"]) == len(plain["expected_datapoints"])
 
 
 @pytest.mark.parametrize("method", LEARNED)
@@ -101,8 +101,8 @@ def test_where_nothing_can_move_there_is_no_edge(method: str, case: str) -> None
 
 def test_simple_rules_by_hand() -> None:
     trust = np.zeros((3, 3, 2))
-    trust[2, 0] = 1
-    trust[1, 0, 1] = 1
+    trust[0, 2] = 1
+    trust[0, 1, 1] = 1
     network = Network.from_arrays(
         counts=[[30, 0], [0, 30], [0, 30]],
         threshold=np.full((3, 2), 10.0),
@@ -294,6 +294,6 @@ def test_exports_agree() -> None:
     parsed = nx.parse_graphml(graph.to_graphml(network), node_type=int)
     assert sorted(parsed.edges) == sorted(graph.edges)
     one, other = graph.edges[0]
-    assert np.isclose(parsed.edges[one, other]["datapoints"], sum(graph.to_dict()["allocated"][0]))
-    assert set(parsed.nodes[0]) == {"cluster", "counts", "x_m", "y_m"}
+    assert np.isclose(parsed.edges[one, other]["expected_datapoints"], sum(graph.to_dict()["expected_datapoints"][0]))
+    assert set(parsed.nodes[0]) == {"name", "cluster", "counts", "x_m", "y_m"}
     assert nx.parse_graphml(graph.to_graphml()).number_of_nodes() == 9

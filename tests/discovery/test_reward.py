@@ -10,7 +10,7 @@ from scipy.stats import wasserstein_distance
 from d2dfl import Config, Network, preset
 from d2dfl.config import RewardConfig
 from d2dfl.discovery.equations.diversity import BUILT_IN, distance, distances_to, metric_code
-from d2dfl.discovery.equations.reward import Terms, cluster_terms, objective, overall_rewards, total_reward
+from d2dfl.discovery.equations.reward import Terms, cluster_terms, objective, overall_rewards
 from d2dfl.discovery.evaluation import evaluate, graph_of, share_of
 from d2dfl.discovery.plain.reference import plain_distance
 
@@ -94,15 +94,17 @@ def test_share_is_zero_without_exchange_and_one_at_the_best() -> None:
 
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("rule", ["hinge", "ratio", "literal"])
-def test_what_searches_add_up_is_the_objective(clustered: bool, rule: str) -> None:
+def test_the_objective_is_the_mean_of_overall_rewards(clustered: bool, rule: str) -> None:
     rng = np.random.default_rng(3)
     config = RewardConfig(budget_rule=rule, budget_weight=0.7, global_weight=0.3, agreement_weight=1.5)  # type: ignore[arg-type]
     terms = Terms.of(config, clustered)
     local, budget, used = rng.normal(size=12), rng.uniform(5, 50, 3), rng.uniform(0, 80, 3)
     members = np.array([5.0, 4.0, 3.0])
     agreement = 0.4 if clustered else 0.0
-    read = objective(terms, local, members / 12, cluster_terms(terms, budget, used), agreement)
-    assert total_reward(terms, local, agreement, members, budget, used) == pytest.approx(12 * read)
+    read = objective(terms, local, agreement, members, budget, used)
+    common = 1.5 * agreement if clustered else local.mean()  # J as the paper writes it, from r and the budget terms
+    shared = 0.3 * (common + 0.7 * (members / 12 * cluster_terms(terms, budget, used)).sum())
+    assert read == pytest.approx(local.mean() + shared)
     rewards, cluster = np.empty(12), np.repeat(np.arange(3), members.astype(int))
     overall_rewards(terms, local, agreement, cluster, budget, used.copy(), rewards)
     assert rewards.mean() == pytest.approx(read)

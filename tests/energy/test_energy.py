@@ -145,9 +145,9 @@ def test_models_are_charged_round_by_round() -> None:
     assert book.rounds_j[1] == pytest.approx(np.array([[0, 0, joules] for joules in between]))
     assert book.until(0) == 0, "with all labels known, no exchange costs nothing before training"
     assert book.until(1) == pytest.approx(2 * up + 3 * down)
-    assert book.until(2) == book.total_j == pytest.approx(2 * up + 3 * down + sum(between))
+    assert book.until(2) == book.until() == pytest.approx(2 * up + 3 * down + sum(between))
     half = energy(ready("none", **{"energy.parameter_bits": 16}), curves, 10)
-    assert half.total_j == pytest.approx(book.total_j / 2)
+    assert half.until() == pytest.approx(book.until() / 2)
 
 
 def test_every_attempt_of_a_datapoint_is_charged() -> None:
@@ -187,7 +187,7 @@ def test_a_learner_pays_for_its_messages(radio: str) -> None:
     assert spent.before_j[:, 1] == pytest.approx(meter.talk_j(item.discovery.message_bits))
     assert (spent.before_j[:, 1] > 0).all()
     chosen = ready("marginal", **{"energy.radio": radio})
-    assert energy(chosen, Curves(), 10).total_j == spent.total_j, "the configuration's radio is the default"
+    assert energy(chosen, Curves(), 10).until() == spent.until(), "the configuration's radio is the default"
 
 
 @pytest.mark.parametrize("scheme", ["fedavg", "fedsgd", "decentralised", "semi-decentralised"])
@@ -230,10 +230,10 @@ def test_all_sums_agree(before: np.ndarray, rounds: np.ndarray) -> None:
     course = [book.until(done) for done in range(len(rounds) + 1)]
     assert course == sorted(course)
     assert course[0] == pytest.approx(before.sum())
-    assert course[-1] == book.total_j == pytest.approx(before.sum() + rounds.sum())
+    assert course[-1] == book.until() == pytest.approx(before.sum() + rounds.sum())
     for done in (0, len(rounds), None):
         assert sum(book.by_purpose(done).values()) == pytest.approx(book.by_device(done).sum())
-        assert book.by_device(done).sum() == pytest.approx(book.total_j if done is None else course[done])
+        assert book.by_device(done).sum() == pytest.approx(book.until() if done is None else course[done])
     for wrong in (-1, len(rounds) + 1):
         with pytest.raises(UserError, match="the ledger has"):
             book.until(wrong)

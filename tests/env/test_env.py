@@ -119,7 +119,7 @@ def test_reset_forgets_everything() -> None:
 def three_phones() -> Network:
     """Device 0 lacks 20 of partition 1 and hears 1 and 2; device 2 hears only 1, over a lossless link."""
     trust = np.ones((3, 3, 2))
-    trust[2, 0] = [1, 0]
+    trust[0, 2] = [1, 0]
     drop = np.array([[0.0, 0.5, 0.2], [1.0, 0.0, 0.3], [1.0, 0.0, 0.0]])
     counts = np.array([[70, 10], [10, 54], [40, 10]])
     return Network.from_arrays(counts=counts, threshold=np.full((3, 2), 30), trust=trust, drop=drop)

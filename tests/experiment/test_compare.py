@@ -100,7 +100,7 @@ def test_cluster_budgets_are_held_for_every_method_alike() -> None:
 
 
 def test_comparison_measures_and_writes(tmp_path: Path) -> None:
-    longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1"}
+    longer = {"federation.rounds": 12, "federation.interval": 10, "data.allocation": "labels:1", "network.devices": 10}
     result = compared(tmp_path / "run", small(**longer))
     assert [row.method for row in result.rows] == ["marginal", "closest", "none", "iid"]
     rows = {row.method: row for row in result.rows}
@@ -114,7 +114,6 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "run.json",
         "results.json",
         "cells",
-        "failures",
         "table.md",
         "curves.csv",
         "curves.png",
@@ -133,8 +132,8 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
     stored = json.loads((tmp_path / "run" / "results.json").read_text())
     assert len(list((tmp_path / "run" / "cells").iterdir())) == len(stored["device_joules"]) == 8
     for cell, values, book in zip(stored["device_joules"], result.values, result.ledgers, strict=True):
-        assert np.sum(cell["joules"]) == pytest.approx(book.total_j)
-        assert values["joules"]["first-order"][-1] == pytest.approx(book.total_j)
+        assert np.sum(cell["joules"]) == pytest.approx(book.until())
+        assert values["joules"]["first-order"][-1] == pytest.approx(book.until())
     found = Findings.load(tmp_path / "run")
     assert [line.name for line in found.charts[0].lines] == ["marginal", "closest", "none", "iid"]
     assert [layer.name for layer in found.maps[0].layers] == ["marginal", "closest", "none"]
@@ -189,7 +188,7 @@ def test_the_table_says_what_it_shows(tmp_path: Path) -> None:
     flat = [{**values, "scores": [0.5] * len(values["scores"]), "higher_is_better": False} for values in result.values]
     flat[0]["scores"] = [0.6] * len(flat[0]["scores"])  # worse, where lower is better: it never gets to 0.5
     unknown = table_of(replace(result, values=tuple(flat))).note
-    assert "– in gap closed: iid is not clearly better" in unknown
+    assert "– in gap closed: iid is not clearly better than none (fewer than 3 seeds: by more than 0.02)" in unknown
     assert "– in rounds: " in unknown
     assert "score: accuracy (lower is better)," in unknown
     assert "score: accuracy," in table.note

@@ -77,7 +77,7 @@ def test_graphs_are_those_that_were_found(comparison: Comparison, folder: Path) 
         graph = item.discovery.graph
         assert [tuple(edge) for edge in record["edges"]] == graph.edges
         assert record["devices"] == 4
-        assert len(record["drop"]) == len(record["allocated"]) == len(graph.edges)
+        assert len(record["drop"]) == len(record["expected_datapoints"]) == len(graph.edges)
         drawn = nx.read_graphml(folder / "graphs" / f"{name}.graphml", node_type=int)
         assert sorted(drawn.edges) == sorted(graph.edges)
     assert any(item.discovery and item.discovery.graph.edges for item in comparison.prepared)

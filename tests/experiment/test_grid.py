@@ -75,6 +75,13 @@ def grid(tasks: list[GridTask], folder: Path, **options: Any) -> GridOutcome:
     return run_grid(tasks, "test_grid:work", folder, **{"workers": 2, **options})
 
 
+def resumed(tasks: list[GridTask], folder: Path, resume: bool = True) -> tuple[int, GridOutcome]:
+    """How many results were found in the folder, and all of them."""
+    told: list[GridProgress] = []
+    outcome = grid(tasks, folder, resume=resume, on_progress=told.append)
+    return told[0].done, outcome
+
+
 def cells(folder: Path) -> dict[str, bytes]:
     """All files of the cells, hidden ones too."""
     return {path.name: path.read_bytes() for path in (folder / "cells").iterdir()}
@@ -126,9 +133,13 @@ def test_failures_stand_alone(tmp_path: Path) -> None:
     assert "Traceback" in text
     assert 'raise ValueError("it is' in text
     # The next run starts with a clean slate, and tries what failed once more.
-    again = grid([GridTask("fail", {"do": "work"}), *seeds(2)], tmp_path, resume=True)
-    assert (again.done_before, len(again.results), again.failures) == (2, 3, ())
+    before, again = resumed([GridTask("fail", {"do": "work"}), *seeds(2)], tmp_path)
+    assert (before, len(again.results), again.failures) == (2, 3, ())
     assert not (tmp_path / "failures" / f"{file_name('fail')}.txt").exists()
+    grid([GridTask("fail", {"do": "fail"})], tmp_path / "one")
+    assert (tmp_path / "one" / "failures").exists()
+    grid([GridTask("fail", {"do": "work"})], tmp_path / "one", resume=True)
+    assert not (tmp_path / "one" / "failures").exists()
 
 
 def test_resume_works_on_what_is_missing_damaged_or_changed_only(tmp_path: Path) -> None:
@@ -149,9 +160,9 @@ def test_resume_works_on_what_is_missing_damaged_or_changed_only(tmp_path: Path)
     files["g"].write_bytes(whole[files["g"].name].replace(b'"seed": 0', b'"seed": false'))  # equal for Python only
     broken = cells(folder)
     log.unlink()
-    after = grid(tasks(1), folder, resume=True)
+    number, after = resumed(tasks(1), folder)
     assert sorted(log.read_text().split()) == ["a", "b", "c", "d", "e", "g"]
-    assert after.done_before == 1
+    assert number == 1
     now = cells(folder)
     assert {name for name, content in now.items() if "aside" not in name and content != whole[name]} == {
         files["d"].name
@@ -161,10 +172,10 @@ def test_resume_works_on_what_is_missing_damaged_or_changed_only(tmp_path: Path)
     assert asides == {files[name].name: broken[files[name].name] for name in "bcdeg"}
     assert after.results["d"] != before.results["d"]
     log.unlink()
-    assert grid(tasks(1), folder, resume=True).done_before == 7
+    assert resumed(tasks(1), folder)[0] == 7
     assert not log.exists()
     # Without resume all is done anew, and other files stay.
-    assert grid(tasks(1)[:2], folder).done_before == 0
+    assert resumed(tasks(1)[:2], folder, resume=False)[0] == 0
     assert sorted(log.read_text().split()) == ["a", "b"]
     assert len([name for name in cells(folder) if name.endswith(".json")]) == 7
     assert (folder / "other").exists()
@@ -190,8 +201,8 @@ def test_any_key_has_a_file_of_its_own(tmp_path: Path) -> None:
     outcome = grid([GridTask(key, {}) for key in keys], tmp_path)
     assert list(outcome.results) == keys
     assert {json.loads(content)["key"] for content in cells(tmp_path).values()} == set(keys)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells", "failures"]
-    assert grid([GridTask(key, {}) for key in keys], tmp_path, resume=True).done_before == len(keys)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells"]
+    assert resumed([GridTask(key, {}) for key in keys], tmp_path)[0] == len(keys)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +281,7 @@ def test_a_killed_grid_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
     process.kill()
     assert process.wait() == -signal.SIGKILL
     kept = cells(tmp_path / "cut")
-    assert grid(tasks, tmp_path / "cut", resume=True).done_before == 3
+    assert resumed(tasks, tmp_path / "cut")[0] == 3
     grid(tasks, tmp_path / "whole")
     assert cells(tmp_path / "cut") == cells(tmp_path / "whole")
     assert kept.items() <= cells(tmp_path / "whole").items()
@@ -299,7 +310,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         grid(seeds(4), tmp_path, on_progress=interrupt)
     assert len(cells(tmp_path)) == 1
-    assert grid(seeds(4), tmp_path, resume=True).done_before == 1
+    assert resumed(seeds(4), tmp_path)[0] == 1
 
 
 @pytest.fixture

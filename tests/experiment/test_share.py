@@ -1,8 +1,12 @@
 """Own data on own devices: every row is accounted for, links and trust are kept to, and training works with any model."""
 
+import dataclasses
+import json
+import re
 from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import pytest
 import torch
@@ -10,7 +14,11 @@ from torch import nn
 
 import d2dfl
 from d2dfl import Config, Network, ShareResult, UserError, preset, share
+from d2dfl.experiment.findings import write_all
+from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network.files import save_network
+from d2dfl.report.findings import Map, read_record
+from d2dfl.report.page.widgets import map_widget
 from d2dfl.transfer import exchange, held_counts
 
 torch.set_num_threads(1)  # two threads on busy cores are slower
@@ -30,7 +38,7 @@ def shared(**changes: Any) -> ShareResult:
 @pytest.mark.parametrize("keep", ["delete", "acknowledged", "copy"])
 def test_every_row_is_accounted_for(keep: str) -> None:
     result = shared(config=preset("best").with_(**{"exchange.keep": keep}))
-    assert sum(len(rows) for part in result.sent for rows in part.values()) > 10
+    assert sum(len(rows) for part in result.sent.values() for rows in part.values()) > 10
     for device in range(4):
         assert set(result.before[device]) == set(np.flatnonzero(device == DEVICE))
         sent = {row for rows in result.sent[device].values() for row in rows}
@@ -40,10 +48,10 @@ def test_every_row_is_accounted_for(keep: str) -> None:
         assert set(result.rows[device]) == (set(result.before[device]) - away) | got
         for other, rows in result.received[device].items():
             assert set(rows) == set(result.sent[other][device]) - set(result.lost[other][device])
-    held = np.concatenate(result.rows)
+    held = np.concatenate(list(result.rows.values()))
     assert sorted({*held, *result.gone}) == list(range(ROWS))
     assert len(result.gone) == (
-        sum(len(rows) for part in result.lost for rows in part.values()) if keep == "delete" else 0
+        sum(len(rows) for part in result.lost.values() for rows in part.values()) if keep == "delete" else 0
     )
 
 
@@ -59,7 +67,7 @@ def test_it_is_the_same_road_step_by_step() -> None:
     moved = exchange(found.graph, before, Y, threshold, seed=7, within=network)
     result = shared(seed=7)
     assert result.graph.edges == found.graph.edges
-    for mine, theirs in zip(result.rows, moved.holdings, strict=True):
+    for mine, theirs in zip(result.rows.values(), moved.holdings, strict=True):
         assert mine.tolist() == theirs.tolist()
 
 
@@ -68,7 +76,7 @@ def test_nothing_moves_over_links_and_to_devices_that_are_closed() -> None:
     links[1, 0] = 0.0  # 1 hears 0, and nobody hears anybody else
     open_one = shared(links=links)
     assert open_one.graph.edges == [(0, 1)]
-    assert [list(part) for part in open_one.sent] == [[1], [], [], []]
+    assert [list(part) for part in open_one.sent.values()] == [[1], [], [], []]
     assert len(open_one.gone) == 0
     trust = np.zeros((4, 4, 3))
     assert shared(trust=trust).graph.edges == []
@@ -85,10 +93,36 @@ def test_devices_have_names_and_may_be_empty() -> None:
         X, Y, names[DEVICE], devices=[*names, "shed"], links=np.zeros((5, 5)), trust="full", method="closest"
     )
     assert by_name.names == (*names, "shed")
-    assert len(by_name.before[4]) == len(by_name.rows[4]) == 0
+    assert len(by_name.before["shed"]) == len(by_name.rows["shed"]) == 0
     assert "shed" in by_name.summary()
     alone = share(X, Y, np.zeros(ROWS, int), method="closest")
     assert alone.rows[0].tolist() == list(range(ROWS))
+
+
+def test_rows_are_found_by_the_names_that_the_user_gave() -> None:
+    for names in (np.array(["ü", "b", "a", "c"]), np.arange(1, 5), np.array([1.0, 2.0, 3.0, 4.0]), [7, 3, 20, 11]):
+        names = np.asarray(names)
+        given = names.tolist() if names.dtype.kind != "f" else names.astype(int).tolist()
+        result = share(X, Y, names[DEVICE], links=np.zeros((4, 4)), trust="full", method="closest")
+        assert result.names == tuple(sorted(given))
+        assert list(result.rows) == list(result.names)
+        for place, name in enumerate(names.tolist()):
+            mine = set(np.flatnonzero(place == DEVICE))
+            assert set(result.before[name]) == mine
+            came = [row for rows in result.received[name].values() for row in rows]
+            left = [row for rows in result.sent[name].values() for row in rows]
+            assert set(result.rows[name]) == mine - set(left) | set(came)
+            for other, rows in result.received[name].items():
+                assert other in given
+                assert set(rows) == set(result.sent[other][name])
+    assert result.rows["20"] is result.rows[20] is result.rows[np.int64(20)]
+    assert 0 not in result.rows
+    assert result.rows.get(0) is None
+    assert repr(result.sent[3]).startswith("{")
+    for error in (UserError, KeyError):
+        with pytest.raises(error) as caught:
+            result.rows[0]
+        assert str(caught.value) == "there is no device 0 here: there are 3, 7, 11, 20"
 
 
 def test_other_links(tmp_path: Path) -> None:
@@ -96,10 +130,11 @@ def test_other_links(tmp_path: Path) -> None:
     save_network(network, tmp_path / "network.npz")
     one, other = (shared(links=given, trust=None) for given in (network, tmp_path / "network.npz"))
     assert one.graph.edges == other.graph.edges
-    assert share(X, Y, DEVICE, rss=np.full((4, 4), 0.3), method="closest").names == tuple("0123")
+    assert share(X, Y, DEVICE, rss=np.full((4, 4), 0.3), method="closest").names == (0, 1, 2, 3)
     assert share(X, Y, DEVICE, method="closest", seed=1).discovery.network.positions is not None
     dealt = share(X, Y, devices=3, method="none", preset="paper", config=None)
-    assert len(dealt.rows) == 3
+    assert list(dealt.rows) == [0, 1, 2]
+    assert share(X, Y, devices=["a", "b"], method="none").names == ("a", "b")
 
 
 def test_targets_choose_the_paradigm() -> None:
@@ -118,7 +153,7 @@ def test_our_learner_brings_devices_nearer_to_the_whole() -> None:
     result = share(X, Y, DEVICE, links=LINKS, trust="full", edges=2)
     worth = result.discovery.evaluation
     assert worth.distance_after["total-variation"] < 0.3 * worth.distance_before["total-variation"]
-    counts = held_counts(result.rows, Y, 3)
+    counts = held_counts(list(result.rows.values()), Y, 3)
     shares = counts / counts.sum(axis=1, keepdims=True)
     assert np.abs(shares - counts.sum(axis=0) / counts.sum()).sum(axis=1).mean() / 2 < 0.2
 
@@ -158,7 +193,7 @@ def test_comparison_by_methods_and_seeds_on_own_links_and_test_part() -> None:
         (method, seed) for seed in (3, 4) for method in ("uniform", "none", "iid")
     ]
     none = next(item for item in result.prepared if item.method == "none")
-    assert [rows.tolist() for rows in none.holdings] == [rows.tolist() for rows in given.before]
+    assert [rows.tolist() for rows in none.holdings] == [rows.tolist() for rows in given.before.values()]
     assert len(result.dataset.test_inputs) == 30
     network = none.setting.network
     assert network.drop[0, network.candidates[0] == 2] == LINKS[0, 2]
@@ -170,7 +205,13 @@ def test_comparison_by_methods_and_seeds_on_own_links_and_test_part() -> None:
     [
         ({"links": 2 * LINKS + 1}, "links holds .*received power goes into rss"),
         ({"links": LINKS[:3]}, "links has the shape"),
-        ({"links": np.zeros((3, 3))}, "there are 3"),
+        ({"links": np.zeros((3, 3))}, "links has 3 devices and device names 4, such as 3: they must be the same"),
+        (
+            {"links": np.zeros((6, 6))},
+            "links has 6 devices and device names 4 of them: device 4 holds no row; say devices=6",
+        ),
+        ({"links": None, "rss": np.full((4, 4), -70.0)}, "rss holds -70: give received power in a linear unit, 10 "),
+        ({"devices": 3, "links": None}, "device names 4, such as 3, and devices says 3"),
         ({"rss": LINKS}, "links and rss are both given"),
         ({"links": "nothing.npz"}, "there is no file"),
         ({"trust": np.full((4, 4), 0.5)}, "trust holds values other"),
@@ -205,6 +246,87 @@ def test_a_model_that_does_not_fit_is_one_sentence(model: Any, says: str) -> Non
     with pytest.raises(UserError) as caught:
         shared().compare(model, rounds=1)
     assert says in str(caught.value)
+
+
+def test_rows_that_are_dealt_out_are_said_first_and_advice_is_python() -> None:
+    dealt = share(X, Y, devices=3, method="none", config=preset("best").with_(**{"data.allocation": "iid"}))
+    assert dealt.summary().startswith("no device was given: 240 of the 240 rows were dealt out to 3 devices by iid\n")
+    assert "no device was given" in dealt._repr_html_()
+    assert "no device was given" not in shared().summary()
+    with pytest.raises(UserError) as caught:
+        share(X[:40], Y[:40], method="closest")
+    advice = str(caught.value).partition("give ")[2]
+    assert re.fullmatch(
+        r'devices=\d+ or fewer, or config=preset\("best"\).with_\(\*\*{"data.allocation": "labels:\d"}\)', advice
+    )
+
+
+def test_links_that_carry_nothing_are_not_counted_as_if_they_did() -> None:
+    """12 devices with one row of 3 classes each want a third of a row of each class: nothing can move."""
+    one_each = share(X[:12], Y[:12], np.arange(12), links=np.zeros((12, 12)), trust="full", method="closest")
+    links = len(one_each.graph.edges)
+    assert links > 3
+    summary = one_each.summary()
+    assert f"closest found {links} links, 0 of which carry rows: 0 rows sent, 0 of them lost" in summary
+    assert summary.endswith(
+        f"{links} links carry nothing: rows move whole, and less than one was left to move; "
+        "12 devices want less than one row of each class (network.threshold)"
+    )
+    with pytest.raises(UserError, match="X has 12 rows, 0 of them at devices that hold more than one, too few to keep"):
+        one_each.compare(rounds=1)
+    assert "carry" not in shared().summary()
+
+
+def test_names_are_in_all_that_is_shown(tmp_path: Path) -> None:
+    names = np.array(["ü-bahn", "a <b>", "c$_x$", "a very long name indeed"])
+    classes = np.array(["cat", "dog & co", "eel"])
+    result = share(X, classes[Y], names[DEVICE], devices=list(names), links=LINKS, trust="full", method="closest")
+    network, graph = result.discovery.network, result.graph
+    assert network.device_names == tuple(names)
+    assert network.partition_names == tuple(classes)
+    parsed = nx.parse_graphml(graph.to_graphml(network), node_type=int)
+    assert [parsed.nodes[device]["name"] for device in range(4)] == list(names)
+    held = json.loads(parsed.nodes[0]["counts"])
+    assert held == {
+        name: int(((DEVICE == 0) & (place == Y)).sum()) for place, name in enumerate(classes) if name in held
+    }
+    sender, receiver = graph.edges[0]
+    moved = json.loads(parsed.edges[sender, receiver]["expected_by_partition"])
+    assert set(moved) <= set(classes)
+    assert sum(moved.values()) == pytest.approx(parsed.edges[sender, receiver]["expected_datapoints"], rel=1e-4)
+    texts = {text.get_text() for text in result.plot(tmp_path / "graph.html").axes[0].texts}
+    assert {"ü-bahn", "a <b>", "c$_x$", "a very long…"} <= texts
+    page = (tmp_path / "graph.html").read_text()
+    for said in ("ü-bahn", "dog &amp; co", "a very long…"):
+        assert said in page or json.dumps(said)[1:-1] in page or said.replace("&", "\\u0026") in page
+    graph.to_graphml(tmp_path / "links.graphml")
+    graph.to_graphml(network, tmp_path / "all.graphml")
+    assert "ü-bahn" in (tmp_path / "all.graphml").read_text(encoding="utf-8")
+    assert nx.read_graphml(tmp_path / "links.graphml").number_of_edges() == len(graph.edges)
+    with pytest.raises(UserError, match="to_graphml got two paths"):
+        graph.to_graphml("one.graphml", "two.graphml")
+    comparison = result.compare(rounds=1)
+    write_all(comparison, tmp_path)
+    with np.load(tmp_path / "holdings" / "closest-seed-0.npz") as file:
+        assert file["names"].tolist() == list(names)
+    record = json.loads((tmp_path / "graphs" / "closest-seed-0.json").read_text())
+    assert record["names"] == list(names)
+    assert record["partitions"] == list(classes)
+    assert np.shape(record["expected_counts_after"]) == (4, 3)
+    assert np.shape(record["expected_datapoints"]) == (len(record["edges"]), 3)
+    assert "network.samples_per_device" in (tmp_path / "config.toml").read_text().splitlines()[1]
+
+
+def test_names_are_on_the_page() -> None:
+    names = np.array(["kitchen", "hall", "attic", "cellar"])
+    result = share(X, Y, names[DEVICE], trust="full", method="closest")
+    drawn = map_of("A house", result.discovery.network, [layer_of("Closest", result.discovery)])
+    assert drawn is not None
+    assert drawn.devices == tuple(sorted(names))
+    assert drawn.partitions == ("0", "1", "2")
+    widget = str(map_widget(drawn, {"closest": 0}))
+    assert '"names": ["attic"' in widget.replace("&quot;", '"') or '"names":["attic"' in widget.replace("&quot;", '"')
+    assert read_record(Map, json.loads(json.dumps(dataclasses.asdict(drawn)))) == drawn
 
 
 def test_pictures_and_short_words(tmp_path: Path) -> None:

@@ -38,8 +38,15 @@ def test_curves_are_the_engines_and_the_model_is_the_trained_one(digits: Dataset
     below = engine(model_named("mlp"), Federated.of(digits, halves(digits)), CONFIG.federation, 3)
     assert done.curves.scores == below.scores
     assert len(done.models) == 1
-    assert accuracy(done.model, digits) == pytest.approx(done.score, abs=1e-6)
+    assert accuracy(done.model, digits) == pytest.approx(done.curves.last_score, abs=1e-6)
     assert train(Federated.of(digits, halves(digits)), CONFIG, seed=3).curves.scores == below.scores
+
+
+def test_its_score_is_that_of_every_table(digits: Dataset) -> None:
+    done = train(digits, CONFIG.with_(**{"federation.rounds": 10}), holdings=halves(digits))
+    assert done.score == pytest.approx(np.mean(done.curves.scores[-2:]))
+    assert done.score != done.curves.last_score
+    assert f"accuracy {done.score:.3f}" in repr(done)
 
 
 def test_every_device_has_a_model_where_there_is_no_server(digits: Dataset) -> None:

@@ -7,12 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from d2dfl.federation import Federated, FederationConfig, State, start, train
+from d2dfl.federation.views import Strength
 
 # Small tensors gain nothing from several threads, and lose much when tests run side by side.
 torch.set_num_threads(1)
 
 SIZES = (9, 20, 0, 13, 5)  # one device has no data, one less than a minibatch
 FAST: dict[str, Any] = {"rounds": 2, "interval": 3, "batch": 8, "learning_rate": 0.1, "neighbours": 2, "subset": 2}
+STILL = Strength(0, 0, 1, 1, 0, 0, 0, 0, 0)  # every view is the datapoint itself
 
 
 def federation(

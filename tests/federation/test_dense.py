@@ -49,13 +49,13 @@ def job_of(factory: Any, data: Federated, **changes: Any) -> Job:
 def used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Rows of each plan that the compiled code was given."""
     seen: list[int] = []
-    plain = Dense._run
+    plain = Dense.train
 
-    def watched(self: Dense, params: Any, memory: Any, plan: Any, sizes: Any) -> Any:
+    def watched(self: Dense, params: Any, memory: Any, plan: Any) -> Any:
         seen.append(len(plan.rows))
-        return plain(self, params, memory, plan, sizes)
+        return plain(self, params, memory, plan)
 
-    monkeypatch.setattr(Dense, "_run", watched)
+    monkeypatch.setattr(Dense, "train", watched)
     return seen
 
 
@@ -78,7 +78,7 @@ def test_agrees_with_the_loop(
     scheme: str, factory: Any, data: Federated, changes: dict[str, Any], used: list[int]
 ) -> None:
     loop, fast = (finished(factory, data, scheme=scheme, executor=name, **changes) for name in ("loop", "auto"))
-    assert used
+    assert used or scheme == "fedsgd"  # its devices take no steps
     assert close(loop.params, fast.params)
     assert loop.memory.keys() == fast.memory.keys()
     assert all(close(rows, fast.memory[name]) for name, rows in loop.memory.items())

@@ -10,12 +10,10 @@ import pytest
 import torch
 from federations import FAST, close, federation, finished, tiny, tiny_conv
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from d2dfl import UserError
-from d2dfl.federation import Federated, FederationConfig, State, start, train, train_many
-from d2dfl.federation.executors.dense import Dense
-from d2dfl.federation.executors.stack import Stack
+from d2dfl.federation import Federated, FederationConfig, State, start, train, train_many, triplet
 from d2dfl.federation.schemes import present
 
 ADAM: dict[str, Any] = {"optimiser": "adam", "learning_rate": 0.02}
@@ -97,51 +95,70 @@ def test_a_small_gradient_does_not_cancel_a_large_one(executor: Any) -> None:
     assert state.memory["mean"].tolist() == [[pytest.approx(0.1 * 0.495)]], "the mean of what was sent"
 
 
-def test_the_compiled_code_gives_the_gradient_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[int] = []
-    plain = Dense.gradients
-
-    def watched(self: Dense, params: Any, plan: Any) -> Any:
-        seen.append(len(plan.rows))
-        return plain(self, params, plan)
-
-    monkeypatch.setattr(Dense, "gradients", watched)
-    data, changes = federation(), {"scheme": "fedsgd", "momentum": 0.9, "rounds": 5}
-    fast, loop = (finished(line, data, executor=name, **changes) for name in ("auto", "loop"))
-    assert seen == [4] * 5
-    assert close(fast.params, loop.params)
-    assert close(fast.memory["momentum"], loop.memory["momentum"])
+def piecewise(factory: Any, data: Federated, settings: FederationConfig) -> tuple[Tensor, list[float]]:
+    """One round by the loop of local steps: each device's gradient by a step of its own, and then their mean."""
+    local = dataclasses.replace(settings, scheme="fedavg", interval=1, batch=10_000, optimiser="sgd", momentum=0.0)
+    state = start(factory, data, local)
+    before = state.params[0].clone()
+    curves = train(factory, data, local, state=state)
+    return before - state.params[0], curves.training_losses
 
 
-@pytest.mark.parametrize("changes", [ADAM, {"momentum": 0.9, "momentum_rule": "mix"}, {**ADAM, "participation": 0.6}])
+@pytest.mark.parametrize("points", [1, 14, 1024])  # pieces in a block: one, two, all
+@pytest.mark.parametrize("loss", ["cross-entropy", "literal", "all"])
 @pytest.mark.parametrize("factory", [tiny, tiny_conv])
-def test_executors_agree(changes: dict[str, Any], factory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("loop", "stack"):
+def test_blocks_give_the_mean_of_the_devices_gradients(
+    factory: Any, loss: Any, points: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("loop", "shared"):
         monkeypatch.setattr(f"d2dfl.federation.executors.{module}.PIECE", 7)
-    data = federation(shape=(2, 6, 6))
-    loop = finished(factory, data, scheme="fedsgd", executor="loop", rounds=4, **changes)
-    for points in (1, 14, 4096):  # rows at once: one, two, all
-        monkeypatch.setattr("d2dfl.federation.executors.stack.POINTS", points)
-        stack = finished(factory, data, scheme="fedsgd", executor="stack", rounds=4, **changes)
-        assert close(loop.params, stack.params)
-        assert all(close(rows, stack.memory[name]) for name, rows in loop.memory.items())
-        assert np.allclose(loop.curves.training_losses, stack.curves.training_losses, rtol=1e-4)
+    monkeypatch.setattr("d2dfl.federation.executors.shared.POINTS", {"cpu": points})
+    data = federation(sizes=(9, 20, 0, 14, 1), shape=(2, 6, 6))
+    if loss != "cross-entropy":
+        data = dataclasses.replace(data, loss=triplet(views=loss), outputs=4)
+    settings = FederationConfig(
+        **{**FAST, "rounds": 1, "learning_rate": 1.0, "momentum": 0.0, "executor": "loop", "scheme": "fedsgd"}
+    )
+    expected, losses = piecewise(factory, data, settings)
+    state = start(factory, data, settings)
+    before = state.params[0].clone()
+    curves = train(factory, data, settings, state=state)
+    assert torch.allclose(before - state.params[0], expected, rtol=1e-4, atol=1e-6)
+    assert curves.training_losses == pytest.approx(losses, rel=1e-5)
 
 
 def test_a_full_gradient_is_taken_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    passes: list[tuple[int, ...]] = []
-    plain = Stack._inputs
+    monkeypatch.setattr("d2dfl.federation.executors.shared.POINTS", {"cpu": 512})
+    sizes: list[int] = []
 
-    def watched(self: Stack, piece: Any, *others: Any) -> Any:
-        passes.append(tuple(piece.shape))
-        return plain(self, piece, *others)
+    class Watched(nn.Linear):
+        def forward(self, inputs: Tensor) -> Tensor:
+            if self.training:
+                sizes.append(len(inputs))
+            return super().forward(inputs)
 
-    monkeypatch.setattr(Stack, "_inputs", watched)
-    monkeypatch.setattr("d2dfl.federation.executors.stack.POINTS", 512)
-    finished(tiny, federation(sizes=(600, 300, 500, 20, 580)), scheme="fedsgd", executor="stack", rounds=1)
-    passes = [shape for shape in passes if shape != (2, 1)]  # the trial of two devices with one datapoint each
-    assert {rows * width for rows, width in passes} <= set(range(1, 513))
-    assert sum(rows * width for rows, width in passes) < 1.3 * 5 * 600, "little is done twice"
+    def watched(shape: tuple[int, ...], outputs: int) -> nn.Module:
+        return nn.Sequential(Watched(math.prod(shape), outputs))
+
+    monkeypatch.setattr("d2dfl.federation.executors.shared.draws_nothing", lambda _: True)
+    finished(watched, federation(sizes=(600, 300, 500, 20, 580)), scheme="fedsgd", executor="loop", rounds=1)
+    assert max(sizes) == 512
+    assert 2000 <= sum(sizes) < 2300, "little is done in vain"
+
+
+def test_random_layers_draw_for_each_device_by_itself() -> None:
+    def random(shape: tuple[int, ...], outputs: int) -> nn.Module:
+        return nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, outputs))
+
+    data = federation()
+    one, again = (finished(random, data, scheme="fedsgd", executor="loop", rounds=2) for _ in range(2))
+    assert torch.equal(one.params, again.params)
+    other = dataclasses.replace(data, members=[data.members[0], *([np.arange(0)] * 4)])
+    alone = finished(random, other, scheme="fedsgd", executor="loop", rounds=1)
+    settings = FederationConfig(**{**FAST, "rounds": 1, "scheme": "fedsgd", "executor": "loop"})
+    expected, _ = piecewise(random, other, settings)
+    moved = start(random, other, settings).params[0] - alone.params[0]
+    assert torch.allclose(moved, expected, rtol=1e-4, atol=1e-6), "as in local steps"
 
 
 @pytest.mark.parametrize("changes", [ADAM, {**ADAM, "momentum_rule": "reset"}, {"participation": 0.6}])

@@ -122,8 +122,8 @@ def test_a_training_reports_the_probe_of_its_encoder() -> None:
     chosen = np.sort(stream(2, "probe").permutation(80)[:50])
     outputs, test = (embeddings(tiny, data, state, part) for part in (data.inputs, data.test_inputs))
     expected = accuracy(outputs[chosen], data.targets[chosen], test, data.test_targets)
-    assert state.curves.score == pytest.approx(expected)
-    assert state.curves.device_scores[-1] == [state.curves.score]
+    assert state.curves.last_score == pytest.approx(expected)
+    assert state.curves.device_scores[-1] == [state.curves.last_score]
     assert finished(tiny, data, probe=10_000).curves.scores, "more than there is: all of it"
 
 
@@ -145,7 +145,7 @@ def test_the_probe_learns_from_the_same_datapoints_whoever_holds_them() -> None:
 def test_devices_with_models_of_their_own_are_probed_one_by_one_up_to_a_limit() -> None:
     few = finished(tiny, unlabelled(), scheme="decentralised").curves
     assert [len(scores) for scores in few.device_scores] == [5, 5]
-    assert few.score == pytest.approx(np.mean(few.device_scores[-1]))
+    assert few.last_score == pytest.approx(np.mean(few.device_scores[-1]))
     assert few.spreads[-1] == pytest.approx(np.std(few.device_scores[-1]))
     data = unlabelled(sizes=(4,) * (PROBED + 5))
     state = finished(tiny, data, scheme="decentralised")
@@ -172,15 +172,6 @@ def test_embeddings_that_are_no_numbers_are_the_sentence_about_the_learning_rate
     data = dataclasses.replace(data, members=members, test_inputs=data.inputs[5:15], test_targets=data.targets[5:15])
     with pytest.raises(UserError, match="the test loss of the shared model is no longer a number in round 1"):
         finished(tiny, data, executor=executor)
-
-
-def test_the_direction_of_a_score_decides_when_a_target_is_reached() -> None:
-    rising = finished(tiny, federation()).curves
-    assert rising.higher_is_better
-    rising.rounds, rising.scores = [1, 2, 3], [0.2, 0.6, 0.5]
-    assert [rising.rounds_to(target) for target in (0.1, 0.2, 0.5, 0.7)] == [1, 1, 2, None]
-    falling = dataclasses.replace(rising, higher_is_better=False, scores=[0.9, 0.4, 0.5])
-    assert [falling.rounds_to(target) for target in (1.0, 0.9, 0.5, 0.3)] == [1, 1, 2, None]
 
 
 def test_supervised_losses_know_no_probe() -> None:

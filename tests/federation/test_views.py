@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from federations import close
+from federations import STILL, close
 from torch import Tensor
 from torch.nn import functional
 
 from d2dfl.config.sections.learning import Views
-from d2dfl.federation.views import NORMAL, STILL, STRENGTHS, Strength, random_views, triplet_rows, triplets
+from d2dfl.federation.views import NORMAL, STRENGTHS, Strength, drawn_views, draws_for, triplet_rows, triplets
 
 SHAPES = [(1, 8, 8), (3, 32, 32), (2, 20, 12), (2, 128), (1, 40), (2, 1), (6,), (2, 3, 4, 5)]
 
@@ -21,6 +21,10 @@ def inputs_of(shape: tuple[int, ...], number: int = 7) -> Tensor:
 
 def draws(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def random_views(inputs: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
+    return drawn_views(inputs, draws_for(inputs.shape[1:], len(inputs), rng), strength)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -149,39 +153,43 @@ def test_vectors_get_noise_and_lose_features() -> None:
     assert float(kept.mean()) == pytest.approx(3.0, abs=0.01)
 
 
-@pytest.mark.parametrize("views", ["literal", "all"])
-@pytest.mark.parametrize("number", [2, 3, 10])
-def test_a_triplet_is_two_views_of_one_and_one_of_another(number: int, views: Views) -> None:
-    inputs = inputs_of((6,), number)
-    seen = set()
-    for seed in range(60):
-        anchor, positive, negative = triplets(inputs, draws(seed), STILL, views)
-        assert torch.equal(anchor, inputs)
-        assert torch.equal(positive, inputs)
-        others = [int((inputs == row).all(1).nonzero()) for row in negative]
-        assert all(other != own for own, other in enumerate(others))
-        seen |= set(enumerate(others))
-    assert len(seen) == number * (number - 1), "any other datapoint may be the negative"
-
-
 def rows_among(chosen: Tensor, inputs: Tensor) -> list[int]:
     """Which of the inputs each one is, bit for bit; -1: none."""
     same = (chosen.flatten(1)[:, None] == inputs.flatten(1)).all(dim=2)
     return [int(row.nonzero()[0]) if row.any() else -1 for row in same]
 
 
+def parts_of(views: Tensor) -> Tensor:
+    """Anchor, positive and negative; to the letter the negative of each is the next anchor."""
+    return views if len(views) == 3 else torch.stack([views[0], views[1], views[0].roll(-1, dims=0)])
+
+
+@pytest.mark.parametrize("views", ["literal", "all"])
+@pytest.mark.parametrize("number", [2, 3, 10])
+def test_a_triplet_is_two_views_of_one_and_one_of_another(number: int, views: Views) -> None:
+    inputs = inputs_of((6,), number)
+    seen = set()
+    for seed in range(60):
+        anchor, positive, negative = parts_of(triplets(inputs, draws(seed), STILL, views))
+        assert torch.equal(anchor, positive)
+        owns, others = rows_among(anchor, inputs), rows_among(negative, inputs)
+        assert sorted(owns) == sorted(others) == list(range(number))
+        assert all(other != own for own, other in zip(owns, others, strict=True))
+        seen |= set(zip(owns, others, strict=True))
+    assert len(seen) == number * (number - 1), "any other datapoint may be the negative"
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_to_the_letter_only_the_positive_is_transformed(shape: tuple[int, ...]) -> None:
     inputs = inputs_of(shape, 40)
-    anchor, positive, negative = triplets(inputs, draws(), STRENGTHS["literal"], "literal")
-    assert torch.equal(anchor, inputs), "R42: the anchor is d itself"
-    others = rows_among(negative, inputs)
-    assert -1 not in others, "the negative is a datapoint itself"
-    assert all(own != other for own, other in enumerate(others))
-    assert not any(close(view, own) for view, own in zip(positive, inputs, strict=True))
+    anchor, positive, negative = parts_of(triplets(inputs, draws(), STRENGTHS["literal"], "literal"))
+    owns, others = rows_among(anchor, inputs), rows_among(negative, inputs)
+    assert sorted(owns) == sorted(others) == list(range(40)), "R42: anchor and negative are datapoints as they are"
+    assert all(own != other for own, other in zip(owns, others, strict=True))
+    assert not any(close(view, own) for view, own in zip(positive, anchor, strict=True))
     after_ring = draws()
     after_ring.permutation(40)
-    assert torch.equal(positive, random_views(inputs, after_ring, STRENGTHS["literal"])), "F(d), of d itself"
+    assert torch.equal(positive, random_views(anchor, after_ring, STRENGTHS["literal"])), "F(d), of d itself"
 
 
 def test_ours_transforms_all_three() -> None:
@@ -194,8 +202,8 @@ def test_ours_transforms_all_three() -> None:
 
 def test_the_text_knows_no_light() -> None:
     images = inputs_of((1, 8, 8), 50)
-    positive = triplets(images, draws(), STRENGTHS["literal"], "literal")[1]
-    assert (positive.amax(dim=(2, 3)) <= images.amax(dim=(2, 3)) + 1e-5).all()
+    anchor, positive = triplets(images, draws(), STRENGTHS["literal"], "literal")
+    assert (positive.amax(dim=(2, 3)) <= anchor.amax(dim=(2, 3)) + 1e-5).all()
     assert STRENGTHS["all"].light > 0
 
 

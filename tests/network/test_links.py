@@ -109,6 +109,9 @@ def test_what_cannot_be_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "ragged.json").write_text(json.dumps({"drop": [[0, 1], [0]]}))
     with pytest.raises(UserError, match="ragged.json: drop is not a regular array"):
         links_file(tmp_path / "ragged.json")
+    np.savez(tmp_path / "dbm.npz", rss=np.full((4, 4), -70.0))
+    with pytest.raises(UserError, match="dbm.npz: rss holds -70: give received power in a linear unit"):
+        links_file(tmp_path / "dbm.npz").around(COUNTS, CONFIG, 0)
     with pytest.raises(UserError, match="links has 4 devices and the data 3"):
         Links({"drop": DROP}).around(COUNTS[:3], CONFIG, 0)
     with pytest.raises(UserError, match="trust has 5 devices and the data 4"):

@@ -12,6 +12,7 @@ from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.network import channel, trust
 from d2dfl.network.clusters import dense
 from d2dfl.network.files import load_network, save_network
+from d2dfl.network.links import links_file
 from d2dfl.network.network import label_skewed_counts, thresholds
 from networks import unreliable_pair
 
@@ -179,7 +180,7 @@ def test_trust_from_file(tmp_path: Path) -> None:
     table = np.random.default_rng(0).integers(0, 2, (8, 8, 10))
     np.save(file, table)
     network = Network.generate(small(**{"network.trust": str(file)}), 0)
-    assert (network.trust[2, 0] == table[network.candidates[2, 0], 2]).all()
+    assert (network.trust[2, 0] == table[2, network.candidates[2, 0]]).all()
     for bad in (table[:, :, :3], table * 2):
         np.save(file, bad)
         with pytest.raises(UserError):
@@ -219,8 +220,44 @@ def test_a_saved_network_comes_back(tmp_path: Path, suffix: str, changes: dict[s
     assert (dense(again.candidates, again.drop, 1.0) == dense(network.candidates, network.drop, 1.0)).all()
     for name in ("counts", "threshold", "cluster", "budget", "positions", "label_distance"):
         assert (getattr(again, name) == getattr(network, name)).all()
-    assert again.trust.sum() == network.trust.sum()
+    for receiver in range(min(network.devices, 8)):
+        trusted = [
+            dict(zip(one.candidates[receiver].tolist(), one.trust[receiver].tolist(), strict=True))
+            for one in (network, again)
+        ]
+        assert trusted[0] == trusted[1]
     assert [path.name for path in tmp_path.iterdir()] == [file.name]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "json"])
+def test_trust_in_a_file_that_does_not_say_its_order_is_refused(tmp_path: Path, suffix: str) -> None:
+    """Files of earlier versions had the transmitter first: who may have what would be turned round silently."""
+    file = tmp_path / f"net.{suffix}"
+
+    def write(**changes: object) -> None:
+        given = {name: np.asarray(value) for name, value in arrays(**changes).items()}
+        if suffix == "npz":
+            np.savez(file, **given)
+        else:
+            file.write_text(json.dumps({name: value.tolist() for name, value in given.items()}))
+
+    write()
+    for read in (load_network, links_file):
+        with pytest.raises(UserError, match="does not say in which order: write format=2"):
+            read(file)
+    for bad in (1, 3, 2.0, [2, 2], True):
+        write(format=bad)
+        with pytest.raises(UserError, match="has the format"):
+            load_network(file)
+    believed = np.zeros((3, 3, 2))
+    believed[0, 1, 1] = 1  # 1 lets 0 have its second partition
+    write(format=2, trust=believed)
+    for network in (load_network(file), links_file(file).around(np.ones((3, 2)), small(), 0)):
+        receiver, slot, partition = (places.tolist() for places in np.nonzero(network.trust))
+        assert (receiver, network.candidates[receiver, slot].tolist(), partition) == ([0], [1], [1])
+    slots = {"candidates": [[1], [0], [0]], "trust": np.ones((3, 1, 2)), "drop": np.full((3, 1), 0.1)}
+    write(**slots)  # slots always were the receiver's
+    assert load_network(file).trust.all()
 
 
 def arrays(**changes: object) -> dict[str, object]:
@@ -233,11 +270,11 @@ def arrays(**changes: object) -> dict[str, object]:
     return {name: value for name, value in {**base, **changes}.items() if value is not None}
 
 
-def test_drop_is_receiver_first_and_trust_transmitter_first() -> None:
+def test_drop_and_trust_are_receiver_first() -> None:
     drop = np.full((3, 3), 0.1)
     drop[0, 1] = 0.4
     believed = np.zeros((3, 3, 2))
-    believed[1, 0, 1] = 1
+    believed[0, 1, 1] = 1
     network = Network.from_arrays(**arrays(drop=drop, trust=believed))
     assert network.drop[0].tolist() == [0.4, 0.1]
     assert network.drop[1].tolist() == [0.1, 0.1]

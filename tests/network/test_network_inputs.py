@@ -135,7 +135,8 @@ def test_what_is_no_plain_file(tmp_path: Path) -> None:
 
 
 def arrays(**changes: Any) -> dict[str, Any]:
-    return {name: value for name, value in {**network_files.good(), **changes}.items() if value is not None}
+    given = {**network_files.good(), "format": None, **changes}  # only files have a format
+    return {name: value for name, value in given.items() if value is not None}
 
 
 COUNTS = network_files.good()["counts"]

@@ -74,7 +74,7 @@ def network_of(case: Labelled, hears: NDArray[np.bool_]) -> Network:
     return Network.from_arrays(
         counts=np.array(case.D, dtype=float),
         threshold=np.array(case.b, dtype=float),
-        trust=np.array(case.T),
+        trust=np.swapaxes(np.array(case.T), 0, 1),  # receiver first
         drop=np.where(hears, np.array(case.P, dtype=float), 1.0),
         cluster=case.cluster,
         budget=np.array(case.B, dtype=float),

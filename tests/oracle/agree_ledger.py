@@ -62,7 +62,7 @@ def check(seed: int) -> None:
     for number, purpose in enumerate(PURPOSES):
         true = bill.joules.get(purpose, [0.0] * devices)
         same(f"microjoules for {purpose}", 1e6 * found.spent_j()[:, number], [1e6 * value for value in true])
-    same("millijoules of all", 1e3 * found.total_j, 1e3 * sum(map(sum, bill.joules.values())))
+    same("millijoules of all", 1e3 * found.until(), 1e3 * sum(map(sum, bill.joules.values())))
 
 
 def _message_bits(network: Network, config: Config) -> float:

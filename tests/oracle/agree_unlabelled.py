@@ -76,7 +76,7 @@ def network_of(case: Unlabelled, hears: NDArray[np.bool_]) -> Network:
     return Network.from_arrays(
         counts=case.n,
         threshold=case.b,
-        trust=np.array(case.T),
+        trust=np.swapaxes(np.array(case.T), 0, 1),  # receiver first
         drop=np.where(hears, np.array(case.P), 1.0),
         cluster=case.cluster,
         budget=case.B,

@@ -104,8 +104,7 @@ def main() -> None:
         code = app(prog_name=NAME, standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:
-        if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-            # Whoever read has seen enough, as in `d2dfl methods | head -1`.
+        if _seen_enough(error):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             code = 0
         elif isinstance(error, SystemExit):  # of options that install completion: commands end with an EndedError
@@ -113,6 +112,13 @@ def main() -> None:
         else:
             code = _answer(error)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _seen_enough(error: BaseException | None) -> bool:
+    """Whether the reader of our output has closed it, as in `d2dfl methods | head -1`: rich and click then end the program."""
+    while isinstance(error, EndedError | SystemExit):
+        error = error.__cause__ or error.__context__
+    return isinstance(error, BrokenPipeError)
 
 
 def _answer(error: BaseException) -> int:

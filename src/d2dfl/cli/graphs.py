@@ -6,21 +6,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from d2dfl.cli.output import (
-    announce,
-    as_dict,
-    as_json,
-    bar,
-    check_outputs,
-    check_picture,
-    console,
-    draw_all,
-    draw_one,
-    print_comparison,
-    print_side_by_side,
-    save_all,
-    say,
-)
+from d2dfl.cli.discoveries import as_dict, as_json, draw_all, draw_one, print_comparison, print_side_by_side, save_all
+from d2dfl.cli.output import announce, bar, check_outputs, check_picture, console, say
 from d2dfl.compiled import telling
 from d2dfl.config import Config
 from d2dfl.discovery.discover import Discovery, discover, warm_up
@@ -30,7 +17,7 @@ from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.experiment import summary
 from d2dfl.experiment.store import Plan, run_folder
 from d2dfl.network import Network
-from d2dfl.network.files import check_network_name, load_network, save_network
+from d2dfl.network.files import check_network_name, check_replaceable, load_network, save_network
 from d2dfl.storage import write_whole
 
 if TYPE_CHECKING:
@@ -53,10 +40,13 @@ def discover_and_print(
             sys.stdout.write(as_json(result, best) + "\n")
         elif json_file is not None:
             write_whole(Path(json_file), as_json(result, best).encode())
+            say(f"wrote {json_file}")
         if picture is not None:
             draw_one(result, picture)
+            say(f"wrote {picture}")
         if graphml is not None:
-            write_whole(graphml, result.graph.to_graphml(result.network).encode())
+            result.graph.to_graphml(result.network, graphml)
+            say(f"wrote {graphml}")
         if out is not None:
             save_all(result, best, out)
 
@@ -89,14 +79,16 @@ def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) ->
             sys.stdout.write(content + "\n")
         elif json_file is not None:
             write_whole(Path(json_file), content.encode())
+            say(f"wrote {json_file}")
         if picture is not None:
             draw_all(results, picture)
+            say(f"wrote {picture}")
         if out is not None:
             write_whole(out / "comparison.json", content.encode())
             save_network(results[0].network, out / "network.npz")
             for suffix in ("png", "html"):
                 draw_all(results, out / f"graphs.{suffix}")
-            summary.graph_findings(results, best).save(out)
+            summary.keep(results, best, out)
             say(f"results: {out}; a page of them: d2dfl report {out}")
 
 
@@ -121,6 +113,7 @@ def save_generated(options: "Generated", save: Path) -> None:
     config = options.config()
     check_network_name(save)
     check_outputs(save, inputs=inputs_of(config, options.config_file))
+    check_replaceable(save)
     net = Network.generate(config, options.seed)
     save_network(net, save)
     say(f"{save}: {net.devices} devices, {net.partitions} partitions, {len(net.budget)} reliable clusters")

@@ -1,8 +1,8 @@
 """What the commands that train do: run, compare."""
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UserError
 from d2dfl.experiment.logs import check_logs
 from d2dfl.notebook import counted
+from d2dfl.progress import Step
 from d2dfl.storage import read_text
 
 if TYPE_CHECKING:
@@ -37,36 +38,46 @@ def compare_and_print(
     Without `out` the run gets the default folder, or one with a number where that is taken.
     """
     check_logs(logs)  # before PyTorch is loaded and a folder made
-    from d2dfl.experiment.compare import plan_of
-    from d2dfl.experiment.store import folder_to_resume, new_run_folder, run_folder
+    from d2dfl.experiment.compare import compare, plan_of
+    from d2dfl.experiment.findings import write_all
+    from d2dfl.experiment.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
     from d2dfl.federation.schemes import scheme_named
 
     scheme_named(config.federation.scheme)
     plan = plan_of(config, methods, seeds)
-    given = out or (folder_to_resume(default, plan) if resume else None)
+    last = None if out else folder_to_resume(default, plan)
+    given = out or (last if resume else None)
     again: Again = "resume" if resume else "refuse"
+    if resume and (given is None or is_free(given)):
+        say(f"nothing to resume in {given or default}: a new run begins")
+    elif not resume and last is not None and unfinished(last):
+        say(f"{last} holds this run, unfinished; a new one begins. To go on with it instead: {to_resume(last)}")
     with run_folder(given, plan, again) if given else new_run_folder(default, plan) as record:
         where = record.path
         if record.finished:
             record.finish()  # it may have been cut while it removed its checkpoint
             _show_finished(where)
             return
-        result = _compared(config, methods, seeds, record, logs)
+        _announce(config, methods, seeds)
+        with _bar(record) as tell:
+            result = compare(config, methods, seeds, record, tell, logs)
+            tell("draw", 1.0)
+            write_all(result, where)
         record.finish()
     _print_comparison(config, result)
     say(f"results: {where}; a page of them: d2dfl report {where}")
 
 
-def _compared(
-    config: Config, methods: Sequence[str], seeds: Sequence[int], record: "RunFolder", logs: Sequence[str]
-) -> "Comparison":
-    """Run a comparison with a progress bar and write its files; a stop says what was kept."""
-    from d2dfl.experiment.compare import compare
-    from d2dfl.experiment.findings import write_all
-
+def _announce(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> None:
+    """Say how long discovery takes, where that is long."""
     shape = NetworkShape.planned(config)
     predicted = sum(discovery_seconds(name, config, shape) for name in methods)
     announce(f"the discovery of {counted(len(methods), 'method')}", len(seeds) * predicted)
+
+
+@contextmanager
+def _bar(record: "RunFolder") -> Iterator[Step]:
+    """A progress bar for a comparison; a stop says what was kept."""
     with bar("prepare") as show:
         watch = Watch("the training")
 
@@ -76,14 +87,11 @@ def _compared(
                 watch(share)
 
         try:
-            result = compare(config, methods, seeds, record, tell, logs)
+            yield tell
         except KeyboardInterrupt:
             if not record.checkpoints.there:
                 raise KeyboardInterrupt("nothing was kept: no round of training was finished") from None
             raise KeyboardInterrupt(f"finished rounds are kept; to go on: {to_resume(record.path)}") from None
-        show(description="draw", completed=1.0)
-        write_all(result, record.path)
-    return result
 
 
 def _print_comparison(config: Config, result: "Comparison") -> None:

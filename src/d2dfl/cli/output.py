@@ -1,6 +1,5 @@
-"""What commands share: lines for the user, tables and files of discoveries, outputs checked beforehand."""
+"""What commands share: lines for the user, bars, outputs checked beforehand. Loads no compiler."""
 
-import json
 import os
 import shlex
 import sys
@@ -11,18 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
-from d2dfl.discovery.discover import Discovery
-from d2dfl.discovery.evaluation import share_of
-from d2dfl.discovery.methods import METHODS
 from d2dfl.errors import UserError
-from d2dfl.experiment import summary
-from d2dfl.network.files import save_network
-from d2dfl.storage import check_output, write_whole
+from d2dfl.storage import check_output
 from d2dfl.terminal import in_time
 
 # No markup: square brackets in a path or a name are what they are.
@@ -82,46 +74,6 @@ def to_resume(folder: Path) -> str:
     return shlex.join(["d2dfl", *typed, "--resume", *([] if named else ["--out", str(folder)])])
 
 
-def print_side_by_side(results: list[Discovery], best: float | None) -> None:
-    """Measures down, methods across: for one or two methods."""
-    table = Table("", *(item.method for item in results), box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    columns = [summary.measures(item, best) for item in results]
-    for (name, _), *values in zip(summary.shown(best), *columns, strict=True):
-        table.add_row(name, *values)
-    _print(results, table)
-
-
-def print_comparison(results: list[Discovery], best: float | None) -> None:
-    """Methods down, measures across: for many methods."""
-    table = Table(
-        "method", *(short for _, short in summary.shown(best)), box=box.SIMPLE_HEAD, pad_edge=False, padding=0
-    )
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for item in results:
-        table.add_row(item.method, *summary.measures(item, best))
-    _print(results, table)
-
-
-def _print(results: list[Discovery], table: Table) -> None:
-    console.print(summary.headline(results[0]))
-    console.print(table)
-    for sentence in (summary.dash_sentence(results), *map(summary.bound_sentence, results)):
-        if sentence:
-            console.print(sentence)
-
-
-def as_dict(item: Discovery, best: float | None) -> dict[str, Any]:
-    share = None if best is None else share_of(item.evaluation.objective, best, item.evaluation.no_exchange)
-    return {**item.to_dict(), "best_known_objective": best, "share_of_best_known": share}
-
-
-def as_json(item: Discovery, best: float | None) -> str:
-    return json.dumps(as_dict(item, best), allow_nan=False)
-
-
 def check_outputs(*paths: Path | str | None, inputs: Sequence[Path | str | None] = ()) -> None:
     """Refuse before minutes of work, not after, what could not be written then, and what would replace an input.
 
@@ -147,26 +99,3 @@ def check_picture(picture: Path | None) -> None:
         from d2dfl.report.drawing.picture import check_suffix
 
         check_suffix(picture)
-
-
-def draw_one(item: Discovery, path: Path) -> None:
-    from d2dfl.report.drawing.picture import draw_graph
-
-    draw_graph(item.network, item.graph, item.evaluation, path, title=METHODS[item.method].title)
-
-
-def draw_all(items: list[Discovery], path: Path) -> None:
-    from d2dfl.report.drawing.picture import draw_row
-
-    draw_row(items[0].network, [(METHODS[i.method].title, i.graph, i.evaluation) for i in items], path)
-
-
-def save_all(item: Discovery, best: float | None, folder: Path) -> None:
-    """JSON, GraphML, pictures and the network in one folder."""
-    write_whole(folder / "graph.json", as_json(item, best).encode())
-    write_whole(folder / "graph.graphml", item.graph.to_graphml(item.network).encode())
-    save_network(item.network, folder / "network.npz")
-    for suffix in ("png", "html"):
-        draw_one(item, folder / f"graph.{suffix}")
-    summary.graph_findings([item], best).save(folder)
-    say(f"results: {folder}; a page of them: d2dfl report {folder}")

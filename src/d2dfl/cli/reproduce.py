@@ -17,7 +17,7 @@ from rich.text import Text
 from d2dfl.cli.output import bar, console, say, to_resume
 from d2dfl.errors import UserError
 from d2dfl.experiment.grid import GridProgress
-from d2dfl.experiment.store import folder_to_resume, numbered
+from d2dfl.experiment.store import folder_to_resume, is_free, numbered
 from d2dfl.notebook import counted
 from d2dfl.report.findings import AHEAD, BEHIND, DIRECTION, FILE, NOT, REPRODUCED, UNDECIDED, Findings, Verdict
 from d2dfl.storage import TakenError, write_whole
@@ -44,6 +44,8 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
     scale, out, again = options.scale, options.out, options.resume or options.show
     with _bar() as tell:
         for folder in [out] if out is not None else _folders(scale, again):
+            if options.resume and is_free(folder):
+                say(f"nothing to resume in {folder}: a new run begins")
             request = Request(
                 chosen, scale, folder, options.seeds, options.engine, options.workers, options.resume, options.show
             )

@@ -22,7 +22,6 @@ class Allocation:
 
     order: NDArray[np.int64]
     offsets: NDArray[np.int64]
-    displaced: int = 0  # dirichlet: datapoints of another class than drawn, because that class had run out
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -198,11 +197,9 @@ def _by_dirichlet(request: Request, argument: float) -> Allocation:
     left = request.available[present].copy()
     shares = rng.dirichlet(argument * len(present) * left / left.sum(), size=len(request.sizes))
     counts = np.zeros((len(request.sizes), len(request.available)), dtype=np.int64)
-    displaced = 0
     for device in rng.permutation(len(request.sizes)):
         size = int(request.sizes[device])
         taken = np.minimum(whole_parts(size, shares[device]), left)
-        displaced += size - int(taken.sum())
         while (short := size - int(taken.sum())) > 0:
             room = left - taken
             wanted = np.where(room > 0, shares[device], 0.0)
@@ -210,7 +207,7 @@ def _by_dirichlet(request: Request, argument: float) -> Allocation:
             taken += np.minimum(whole_parts(short, wanted / wanted.sum()), room)
         counts[device, present] = taken
         left -= taken
-    return _hand_out(request, counts, displaced)
+    return _hand_out(request, counts)
 
 
 def _by_shards(request: Request, argument: float) -> Allocation:
@@ -232,19 +229,19 @@ def _by_chance(request: Request, argument: float) -> Allocation:
     return _allocation(request, rows, np.repeat(np.arange(len(request.sizes)), request.sizes))
 
 
-def _hand_out(request: Request, counts: NDArray[np.int64], displaced: int = 0) -> Allocation:
+def _hand_out(request: Request, counts: NDArray[np.int64]) -> Allocation:
     """counts[device, class] datapoints to each device, drawn at random within the class."""
     shuffled = request.rng("datapoints").permutation(len(request.targets))
     by_class = shuffled[np.argsort(request.targets[shuffled], kind="stable")]
     starts = np.cumsum(request.available) - request.available
     rows = [by_class[start : start + total] for start, total in zip(starts, counts.sum(axis=0), strict=True)]
     owners = [np.repeat(np.arange(len(counts)), column) for column in counts.T]
-    return _allocation(request, np.concatenate(rows), np.concatenate(owners), displaced)
+    return _allocation(request, np.concatenate(rows), np.concatenate(owners))
 
 
-def _allocation(request: Request, rows: NDArray[np.int64], owner: NDArray[np.int64], displaced: int = 0) -> Allocation:
+def _allocation(request: Request, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> Allocation:
     offsets = np.concatenate([[0], np.cumsum(request.sizes)])
-    return Allocation(rows[np.lexsort((rows, owner))], offsets, displaced)
+    return Allocation(rows[np.lexsort((rows, owner))], offsets)
 
 
 RULES: Mapping[str, Callable[[Request, float], Allocation]] = MappingProxyType(

@@ -15,6 +15,18 @@ from d2dfl.memory import check_memory
 KINDS = "an array, a frame, or a dataset with a length"
 
 
+class RowError(UserError):
+    """Something wrong in one row; whoever read it from a file says the line instead."""
+
+    def __init__(self, what: str, row: int, advice: str) -> None:
+        self.what, self.row, self.advice = what, row, advice
+        super().__init__(self.said(f"row {row:,}"))
+
+    def said(self, place: str) -> str:
+        """The sentence with the place where it is wrong."""
+        return f"{self.what} in {place}: {self.advice}"
+
+
 class Arrays(NamedTuple):
     """Inputs, targets and devices as arrays, one row a datapoint."""
 
@@ -175,8 +187,7 @@ def numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype.kind == "f" and array.size:
         bad = ~np.isfinite(array).reshape(len(array), -1).all(axis=1)
         if bad.any():
-            row = int(bad.argmax())
-            raise UserError(f"{name} holds NaN or infinity in row {row:,}: fill such values or drop their rows")
+            raise RowError(f"{name} holds NaN or infinity", int(bad.argmax()), "fill such values or drop their rows")
     return array
 
 
@@ -187,7 +198,7 @@ def _from_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
         if not isinstance(value, kinds):
             row = place // max(array.size // max(len(array), 1), 1)
             shown = "nothing" if value is None or type(value).__name__ == "NAType" else f"{value!r:.40}"
-            raise UserError(f"{name} holds {shown} in row {row:,}: give numbers")
+            raise RowError(f"{name} holds {shown}", row, "give numbers")
     return array.astype(np.float64)
 
 

@@ -32,7 +32,6 @@ class Dataset:
     class_names: tuple[str, ...]
     kind: Kind
     note: str = ""
-    test_snr_db: NDArray[np.int64] | None = None  # signals: nominal signal-to-noise ratio of each test datapoint
     owners: Owners | None = None  # None: the data is dealt out to the devices
     rows: NDArray[np.int64] | None = None  # [datapoint of the training part] its row in a user's own arrays
 

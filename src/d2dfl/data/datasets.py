@@ -236,7 +236,6 @@ def _prepare(entry: Entry, raw: Raw, split: str, seed: int, note: str) -> Datase
         class_names=entry.class_names,
         kind=entry.kind,
         note=note,
-        test_snr_db=None if raw.snr_db is None else raw.snr_db[test],
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.data.catalogue import Kind
-from d2dfl.data.columns import Arrays, array_of, arrays_from, listed, numbers
+from d2dfl.data.columns import Arrays, RowError, array_of, arrays_from, listed, numbers
 from d2dfl.data.dataset import Dataset, Owners, standardise
 from d2dfl.data.datasets import FEWEST, LARGEST_VALUE, split_rows
 from d2dfl.errors import UserError
@@ -31,7 +31,7 @@ class OwnData:
     class_names: tuple[str, ...]  # empty for numbers
     kind: Kind
     owners: NDArray[np.int64] | None  # [row] device; None: rows are dealt out
-    devices: tuple[str, ...]  # their names, () where rows are dealt out
+    devices: tuple[str | int, ...]  # their names as they were given, () where rows are dealt out
     test: tuple[NDArray[Any], NDArray[Any]] | None = None  # inputs and targets that no device holds
 
     def dataset(self, *, tested: bool = True, seed: int = 0) -> Dataset:
@@ -62,7 +62,9 @@ class OwnData:
             class_names=self.class_names,
             kind=self.kind,
             note=note,
-            owners=None if self.owners is None else Owners(self.devices, _held(self.owners[rows], len(self.devices))),
+            owners=None
+            if self.owners is None
+            else Owners(tuple(map(str, self.devices)), _held(self.owners[rows], len(self.devices))),
             rows=rows,
         )
 
@@ -72,8 +74,10 @@ class OwnData:
         if self.owners is not None:
             rows = rows[np.bincount(self.owners)[self.owners] > 1]
         if len(rows) < FEWEST:
+            others = f", {len(rows):,} of them at devices that hold more than one" if self.owners is not None else ""
             raise UserError(
-                f"X has {len(rows):,} rows of which some could be kept for tests: give at least {FEWEST}, or a test part"
+                f"X has {len(self.inputs):,} rows{others}, too few to keep some for tests: "
+                f"give {FEWEST} such rows or more, or a test part"
             )
         strata = self.targets[rows] if self.class_names else np.zeros(len(rows), dtype=np.int64)
         _, tests = split_rows(np.unique(strata, return_inverse=True)[1], seed)
@@ -87,6 +91,7 @@ def own_data(
     *,
     name: str = "own data",
     devices: int | Sequence[Any] | None = None,
+    counted_by: str = "",
     learning: TargetKind | None = None,
     kind: Kind | None = None,
     test: Any = None,
@@ -94,7 +99,7 @@ def own_data(
     """Check what a user brought.
 
     `devices` are the names of all devices in the order of their links, or how many there are; without it they are those
-    that hold data, sorted. `learning`: what targets are; without it, floating-point targets are numbers to predict and
+    that hold data, sorted. `counted_by` is the table that says how many there are, where the user did not. `learning`: what targets are; without it, floating-point targets are numbers to predict and
     all others classes. `test` is a pair (inputs, targets).
     """
     given = arrays_from(inputs, targets, device)
@@ -104,7 +109,7 @@ def own_data(
     if len(given.targets) != rows:
         raise UserError(f"y has {len(given.targets):,} values and X {rows:,} rows: give one for each row")
     values, names = _targets(given, learning)
-    owners, devices_named = (None, ()) if given.device is None else _owners(given.device, rows, devices)
+    owners, devices_named = (None, ()) if given.device is None else _owners(given.device, rows, devices, counted_by)
     part = None if test is None else _test_part(test, laid.shape[1:], kind, names)
     return OwnData(name, laid, values, names, kind, owners, devices_named, part)
 
@@ -164,7 +169,7 @@ def _classes(values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Names of the classes, sorted as numbers or as text, and the class of every row."""
     odd = _missing(values)
     if odd is not None:
-        raise UserError(f"y holds no label in row {odd:,}: give every row one, or drop the row")
+        raise RowError("y holds no label", odd, "give every row one, or drop the row")
     if values.dtype.kind == "f":
         if not np.array_equal(values, np.round(values)):
             raise UserError(
@@ -186,9 +191,10 @@ def _classes(values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
 
 
 def _text(value: Any) -> Any:
-    return (
-        value.decode(errors="replace") if isinstance(value, bytes) else value if isinstance(value, int) else str(value)
-    )
+    """A name or a label as text; whole numbers stay numbers."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, int | np.integer) else str(value)
 
 
 def _missing(values: NDArray[Any]) -> int | None:
@@ -203,8 +209,8 @@ def _missing(values: NDArray[Any]) -> int | None:
 
 
 def _owners(
-    device: NDArray[Any], rows: int, devices: int | Sequence[Any] | None
-) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    device: NDArray[Any], rows: int, devices: int | Sequence[Any] | None, counted_by: str
+) -> tuple[NDArray[np.int64], tuple[str | int, ...]]:
     """[row] number of its device, and the names of all devices."""
     if device.ndim == 2 and device.shape[1] == 1:
         device = device[:, 0]
@@ -212,7 +218,7 @@ def _owners(
         raise UserError(f"device has the shape {device.shape} and X {rows:,} rows: give one device for each row")
     odd = _missing(device)
     if odd is not None:
-        raise UserError(f"device names nobody in row {odd:,}: give every row a device, or drop the row")
+        raise RowError("device names nobody", odd, "give every row a device, or drop the row")
     if device.dtype.kind == "f":
         if not np.array_equal(device, np.round(device)):
             raise UserError("device holds numbers with a point: give whole numbers or names")
@@ -220,29 +226,34 @@ def _owners(
     if device.dtype.kind not in "biuUSO":
         raise UserError(f"device holds values of the type {device.dtype}: give whole numbers or names")
     if devices is None or isinstance(devices, int | np.integer):
-        return _numbered(device, None if devices is None else int(devices))
+        return _numbered(device, None if devices is None else int(devices), counted_by)
     return _named(device, list(devices))
 
 
-def _numbered(device: NDArray[Any], number: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _numbered(
+    device: NDArray[Any], number: int | None, counted_by: str
+) -> tuple[NDArray[np.int64], tuple[str | int, ...]]:
     """Devices by their sorted names; where it is known how many there are, numbers below that are taken as they are."""
     if number is not None and number < 1:
         raise UserError(f"devices cannot be {number}: give at least 1")
-    values = device if device.dtype.kind in "biuU" else np.array([str(_text(value)) for value in device.tolist()])
+    values = device if device.dtype.kind in "biuU" else np.array([_text(value) for value in device.tolist()])
     known, places = np.unique(values, return_inverse=True)
     if number is not None and values.dtype.kind in "iu" and known[0] >= 0 and known[-1] < number:
-        return values.astype(np.int64), tuple(map(str, range(number)))
+        return values.astype(np.int64), tuple(range(number))
     if number is not None and number != len(known):
+        named = f"device names {len(known):,}, such as {known[-1]!s:.40}"
+        if counted_by:
+            raise UserError(f"{counted_by} has {number:,} devices and {named}: they must be the same")
         raise UserError(
-            f"device names {len(known):,} devices, such as {known[-1]!s:.40}, and there are {number:,}: "
-            f"give numbers from 0 to {number - 1}, or the names of all in devices"
+            f"{named}, and devices says {number:,}: give numbers from 0 to {number - 1}, or the names of all in devices"
         )
-    return places.reshape(-1).astype(np.int64), tuple(map(str, known.tolist()))
+    return places.reshape(-1).astype(np.int64), tuple(known.tolist())
 
 
-def _named(device: NDArray[Any], names: list[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _named(device: NDArray[Any], names: list[Any]) -> tuple[NDArray[np.int64], tuple[str | int, ...]]:
     """Devices by a list of their names, in its order."""
-    texts = [str(_text(name)) for name in array_of("devices", names).tolist()]
+    given = [_text(name) for name in array_of("devices", names).tolist()]
+    texts = list(map(str, given))
     if len(set(texts)) < len(texts):
         twice = next(text for text in texts if texts.count(text) > 1)
         raise UserError(f"devices names {twice!r:.40} twice: name each once")
@@ -251,7 +262,7 @@ def _named(device: NDArray[Any], names: list[Any]) -> tuple[NDArray[np.int64], t
     unknown = next((text for text in held if text not in place), None)
     if unknown is not None:
         raise UserError(f"device names {unknown!r:.40}, which devices does not have: it has {listed(texts)}")
-    return np.array([place[text] for text in held], dtype=np.int64), tuple(texts)
+    return np.array([place[text] for text in held], dtype=np.int64), tuple(given)
 
 
 def _held(owners: NDArray[np.int64], devices: int) -> tuple[NDArray[np.int64], ...]:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data.arrays import read_npz
-from d2dfl.data.columns import listed
+from d2dfl.data.columns import RowError, listed
 from d2dfl.data.own import OwnData, own_data
-from d2dfl.errors import UserError
+from d2dfl.errors import UserError, install_with
 from d2dfl.memory import check_memory
 from d2dfl.storage import CHUNK, open_plain, read_text
 
@@ -48,7 +48,7 @@ def read_own(config: Config) -> OwnData:
     settings = config.data
     path = Path(settings.dataset)
     check_same(path, settings.sha256)
-    table = _npz(path) if path.suffix.lower() == ".npz" else _table(path)
+    table, lines = _read(path)
     label, device = ("y", "device") if path.suffix.lower() == ".npz" else (settings.label, settings.device)
     if label not in table:
         raise UserError(f"{path} has no {label!r}: {_advice(path, '--label-column')}; it has {listed(table)}")
@@ -67,9 +67,13 @@ def read_own(config: Config) -> OwnData:
             owner,
             name=path.name,
             devices=config.network.devices if config.network.file else None,  # some may hold nothing
+            counted_by=config.network.file,
             learning="numbers" if config.partition.paradigm == "regression" else "classes",
             test=test,
         )
+    except RowError as error:
+        place = f"line {lines[error.row]:,}" if lines else f"row {error.row:,}"
+        raise UserError(f"{path}: {error.said(place)}") from None
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 
@@ -90,30 +94,39 @@ def _npz(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def _table(path: Path) -> dict[str, Any]:
-    return _csv(path) if path.suffix.lower() == ".csv" else _parquet(path)
+def _read(path: Path) -> tuple[dict[str, Any], list[int]]:
+    """Arrays or columns by name, and the line of the file in which each row begins, where it has lines."""
+    if path.suffix.lower() == ".csv":
+        return _csv(path)
+    return (_npz(path) if path.suffix.lower() == ".npz" else _parquet(path)), []
 
 
-def _csv(path: Path) -> dict[str, Any]:
-    """Columns by name: whole numbers, numbers, or text where any cell is no number."""
+def _csv(path: Path) -> tuple[dict[str, Any], list[int]]:
+    """Columns by name: whole numbers, numbers, or text where any cell is no number. Empty lines are passed over."""
     text = read_text(path, "a table in CSV with a line of names first").removeprefix("\ufeff")
     check_memory(20.0 * len(text), f"{path} needs", "give it as .npz")
     first = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    lines, begins, before = [], [], 0
     try:
-        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if line]
+        for line in reader:
+            if line:
+                lines.append(line)
+                begins.append(before + 1)
+            before = reader.line_num  # a cell in quotation marks may go over several lines
     except csv.Error as error:
-        raise UserError(f"{path} is not readable as CSV: {error!s:.120}") from None
+        raise UserError(f"{path} is not readable as CSV in line {before + 1:,}: {error!s:.120}") from None
     if len(lines) < 2:
         raise UserError(f"{path} has no rows: give a line of names and a line for each datapoint")
     names = [name.strip() for name in lines[0]]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise UserError(f"{path} has two columns {twice!r:.80}: give each a name of its own")
-    for number, line in enumerate(lines[1:], 1):
+    for number, line in zip(begins, lines, strict=True):
         if len(line) != len(names):
-            raise UserError(f"{path}: row {number:,} has {len(line):,} cells and the first line {len(names):,} names")
-    return {name: _column([line[place] for line in lines[1:]]) for place, name in enumerate(names)}
+            raise UserError(f"{path}: line {number:,} has {len(line):,} cells and the first {len(names):,} names")
+    return {name: _column([line[place] for line in lines[1:]]) for place, name in enumerate(names)}, begins[1:]
 
 
 def _column(cells: list[str]) -> NDArray[Any]:
@@ -133,7 +146,7 @@ def _parquet(path: Path) -> dict[str, Any]:
         frame = importlib.import_module("pandas").read_parquet(path)
     except ImportError:
         raise UserError(
-            f"{path} needs pandas and pyarrow: install them with pip install pandas pyarrow, or give .csv or .npz"
+            f"{path} needs pandas and pyarrow: install them with {install_with('parquet')}, or give .csv or .npz"
         ) from None
     except Exception as error:  # whatever pyarrow says about a damaged file
         raise UserError(f"{path} is not readable as Parquet: {str(error).splitlines()[0]:.120}") from None

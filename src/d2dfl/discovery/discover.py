@@ -73,7 +73,7 @@ class Discovery:
             "method": self.method,
             **self.graph.to_dict(),
             "counts_before": self.network.counts.tolist(),
-            "counts_after": worth.counts_after.tolist(),
+            "expected_counts_after": worth.counts_after.tolist(),
             "objective": worth.objective,
             "objective_no_exchange": worth.no_exchange,
             "upper_bound": self.upper_bound,

@@ -9,7 +9,7 @@ from d2dfl.compiled import in_python
 from d2dfl.config import RewardConfig
 from d2dfl.discovery.equations.diversity import BUILT_IN, distances_to
 from d2dfl.discovery.equations.messages import LEAST, SlotArray, exchange
-from d2dfl.discovery.equations.reward import Terms, cluster_terms, local_reward, local_rewards, objective
+from d2dfl.discovery.equations.reward import Terms, local_reward, local_rewards, objective
 from d2dfl.discovery.equations.worth import clustered_worth
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
@@ -78,7 +78,7 @@ def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation
     cost = graph.drop.sum(axis=1)
     local, met = local_rewards(terms, network.counts, after, sent, network.threshold, population, cost)
     use = outside_requests(network, graph)
-    shares = np.bincount(network.cluster, minlength=len(network.budget)) / network.devices
+    members = np.bincount(network.cluster, minlength=len(network.budget)).astype(np.float64)
     still, _ = local_rewards(
         terms,
         network.counts,
@@ -95,10 +95,8 @@ def evaluate(network: Network, graph: Graph, config: RewardConfig) -> Evaluation
     metrics = dict.fromkeys((*BUILT_IN, config.metric))
     moved, arrived = float(graph.allocated.sum()), float(graph.received.sum())
     return Evaluation(
-        objective=objective(terms, local, shares, cluster_terms(terms, network.budget, use), agreement or 0.0),
-        no_exchange=objective(
-            terms, still, shares, cluster_terms(terms, network.budget, np.zeros_like(use)), no_agreement
-        ),
+        objective=objective(terms, local, agreement or 0.0, members, network.budget, use),
+        no_exchange=objective(terms, still, no_agreement, members, network.budget, np.zeros_like(use)),
         local_rewards=local,
         labels_satisfied=met,
         counts_after=after,

@@ -38,13 +38,8 @@ class Ledger:
             raise UserError(f"the ledger has {last} rounds: it cannot say what {done} rounds cost")
         return np.concatenate([self.before_j, self.rounds_j[:done].sum(axis=0)], axis=1)
 
-    @property
-    def total_j(self) -> float:
-        """Everything, of all devices."""
-        return self.until(len(self.rounds_j))
-
-    def until(self, rounds: int) -> float:
-        """Joules of all devices when that many rounds are done, all that came before them included."""
+    def until(self, rounds: int | None = None) -> float:
+        """Joules of all devices when that many rounds are done, all that came before them included; None: all rounds."""
         return float(self.spent_j(rounds).sum())
 
     def by_purpose(self, rounds: int | None = None) -> dict[str, float]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from d2dfl.config import FederationConfig
 from d2dfl.experiment.cell import Contender, Point
-from d2dfl.experiment.measures import Array, geometric_mean, interval, known
+from d2dfl.experiment.measures import Array, geometric_mean, interval, known, spread
 from d2dfl.experiment.results import Results
 from d2dfl.report.findings import Bars, Chart, Line, spanned
 from d2dfl.terminal import UNKNOWN, number
@@ -27,8 +27,8 @@ def text(values: Array, digits: int = 3) -> str:
     found = known(values)
     if not len(found):
         return UNKNOWN
-    spread = f" ± {number(float(found.std()), digits)}" if len(found) > 1 else ""
-    return number(float(found.mean()), digits) + spread
+    deviation = spread(found)
+    return number(float(found.mean()), digits) + ("" if deviation is None else f" ± {number(deviation, digits)}")
 
 
 def with_interval(values: Array, digits: int = 3) -> str:

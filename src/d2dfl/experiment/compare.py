@@ -18,7 +18,7 @@ from d2dfl.data import Dataset
 from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.energy.ledger import PURPOSES, Ledger
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
-from d2dfl.experiment.grid import Cells
+from d2dfl.experiment.grid import keep_cells
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
@@ -224,8 +224,5 @@ def _measured(
 
 def _write(result: Comparison, record: RunFolder) -> None:
     """Every cell as those of a reproduction, and the measures over all of them."""
-    store = Cells.open(record.path)
-    for cell, values in zip(result.cells, result.values, strict=True):
-        payload = {"experiment": "", "cells": [cell.to_plain(placed=False)]}
-        store.keep(f"{cell.method}/seed {cell.seed}", json.dumps(payload), json.dumps({"values": [values]}))
+    keep_cells(record.path, dict(zip(result.cells, result.values, strict=True)))
     write_whole(record.path / RESULTS, json.dumps(result.to_dict(), allow_nan=False).encode())

@@ -1,8 +1,8 @@
 """What people take out of a run folder: models, who holds what, and graphs, each named METHOD-seed-SEED.
 
 models/….pt      the final weights as a plain state dictionary: torch.load(path, weights_only=True)
-holdings/….npz   rows and device, equally long: device[k] holds rows[k] after the exchange
-graphs/….json    links, datapoints and loss probabilities; graphs/….graphml the same for Gephi, yEd, igraph
+holdings/….npz   rows and device, equally long: device[k] holds rows[k] after the exchange; names[device[k]] is its name
+graphs/….json    links, expected datapoints and loss probabilities; graphs/….graphml the same for Gephi, yEd, igraph
 """
 
 import io
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from d2dfl.discovery.discover import Discovery
 from d2dfl.experiment.logs import run_name
+from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.experiment.training import save_weights
 from d2dfl.report.look import slugs
 from d2dfl.storage import make_folder, write_whole
@@ -32,33 +33,37 @@ def write_exports(comparison: "Comparison", folder: Path) -> None:
     names = slugs(run_name(cell.method, cell.seed) for cell in comparison.cells)
     for name, item, weights in zip(names, comparison.prepared, comparison.weights, strict=True):
         save_weights(weights, folder / MODELS / f"{name}.pt")
-        write_whole(folder / HOLDINGS / f"{name}.npz", holdings_file(item.holdings, comparison.dataset.rows))
+        write_whole(folder / HOLDINGS / f"{name}.npz", holdings_file(item, comparison.dataset.rows))
         if item.discovery is not None:
             found = item.discovery
             write_whole(folder / GRAPHS / f"{name}.json", json.dumps(graph_record(found), allow_nan=False).encode())
             write_whole(folder / GRAPHS / f"{name}.graphml", found.graph.to_graphml(found.network).encode())
 
 
-def holdings_file(holdings: Any, rows: NDArray[np.int64] | None) -> bytes:
+def holdings_file(item: PreparedCell, rows: NDArray[np.int64] | None) -> bytes:
     """Who holds what as .npz. Rows are those of a user's own file, or of the training part of a dataset."""
+    holdings, network = item.holdings, item.setting.network
+    names = np.array([network.device_name(device) for device in range(network.devices)])
     held = np.concatenate([np.asarray(points, dtype=np.int64) for points in holdings])
     device = np.repeat(np.arange(len(holdings)), [len(points) for points in holdings])
     buffer = io.BytesIO()  # NumPy gives the members of an archive no time, so that bytes repeat
-    np.savez_compressed(buffer, rows=held if rows is None else rows[held], device=device)
+    np.savez_compressed(buffer, rows=held if rows is None else rows[held], device=device, names=names)
     return buffer.getvalue()
 
 
 def graph_record(found: Discovery) -> dict[str, Any]:
     """The graph as plain values; nothing that depends on how fast it was found."""
-    graph = found.graph
+    graph, network = found.graph, found.network
     receiver, edge = graph.links
     return {
         "method": found.method,
         "seed": found.seed,
         "devices": graph.devices,
-        **graph.to_dict(),  # edges [transmitter, receiver], allocated [edge][partition]
+        "names": [network.device_name(device) for device in range(graph.devices)],
+        "partitions": [network.partition_name(place) for place in range(network.partitions)],
+        **graph.to_dict(),  # edges [transmitter, receiver], expected_datapoints [edge][partition]
         "drop": graph.drop[receiver, edge].tolist(),
         "cluster": found.network.cluster.tolist(),
         "counts_before": found.network.counts.tolist(),
-        "counts_after": found.evaluation.counts_after.tolist(),
+        "expected_counts_after": found.evaluation.counts_after.tolist(),
     }

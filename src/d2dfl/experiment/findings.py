@@ -2,15 +2,19 @@
 
 import csv
 import io
+from contextlib import suppress
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
+from d2dfl.errors import UserError
 from d2dfl.experiment.charts import curve_chart, energy_bars, rounds_text
 from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.exports import write_exports
+from d2dfl.experiment.inputs import configured_links
 from d2dfl.experiment.maps import layer_of, map_of
+from d2dfl.experiment.measures import LEAST, LEAST_GAP
 from d2dfl.experiment.results import Against, Row
 from d2dfl.experiment.store import CONFIG
 from d2dfl.notebook import counted
@@ -74,7 +78,10 @@ def _note(comparison: Comparison) -> str:
         "TV to i.i.d.: total variation, lower is better",
     ]
     if any(row.gap_closed is None for row in comparison.rows):
-        parts.append(f"{UNKNOWN} in gap closed: {IID} is not clearly better than {NO_EXCHANGE}, so there is no gap")
+        few = "" if len(comparison.results.seeds) >= LEAST else f" (fewer than {LEAST} seeds: by more than {LEAST_GAP})"
+        parts.append(
+            f"{UNKNOWN} in gap closed: {IID} is not clearly better than {NO_EXCHANGE}{few}, so there is no gap"
+        )
     if any(row.rounds_to is None for row in comparison.rows):
         parts.append(f"{UNKNOWN} in rounds: with some seed that score is not reached")
     return "; ".join(parts)
@@ -86,7 +93,25 @@ def used(comparison: Comparison) -> str:
     sizes = [len(held) for held in setting.holdings]
     rule = "as the data says" if comparison.dataset.owners else setting.config.data.allocation
     of = f"of the {len(setting.truth):,} datapoints of {comparison.dataset.name} each ({rule})"
-    return f"{counted(len(sizes), 'device')} with {span(sizes)} {of}"
+    names = comparison.dataset.owners.names if comparison.dataset.owners else ()
+    empty = [name for name, size in zip(names, sizes, strict=False) if not size]
+    none = (
+        f"; {counted(len(empty), 'device')} without data: {', '.join(empty[:8])}{', …' * (len(empty) > 8)}"
+        if empty
+        else ""
+    )
+    return f"{counted(len(sizes), 'device')} with {span(sizes)} {of}{none}"
+
+
+def _said_elsewhere(comparison: Comparison) -> str:
+    """A line for readers of the settings: which of them do not count, because a file of the user's own says otherwise."""
+    config, fields = comparison.config, []
+    if comparison.dataset.owners:
+        fields += ["network.samples_per_device, network.labels_per_device, data.allocation"]
+    with suppress(UserError):  # the file may be gone by now
+        if config.network.file and configured_links(config).trusted:
+            fields += [f"network.trust ({Path(config.network.file).name} says it)"]
+    return f"# these do not count here: {'; '.join(fields)}\n" if fields else ""
 
 
 def markdown(comparison: Comparison) -> str:
@@ -163,9 +188,7 @@ def _maps(comparison: Comparison) -> tuple[Map, ...]:
         for item in comparison.prepared
         if item.setting.seed == setting.seed and item.discovery is not None
     ]
-    names, number = comparison.dataset.class_names, setting.network.partitions
-    partitions = names if len(names) == number else tuple(f"partition {place}" for place in range(number))
-    shown = map_of(f"Seed {setting.seed}", setting.network, layers, partitions)
+    shown = map_of(f"Seed {setting.seed}", setting.network, layers)
     return () if shown is None else (shown,)
 
 
@@ -175,7 +198,7 @@ def write_all(comparison: Comparison, folder: Path) -> None:
 
     write_whole(folder / "table.md", markdown(comparison).encode())
     settings = comparison.config.to_toml()
-    write_whole(folder / CONFIG, f"# used: {used(comparison)}\n{settings}".encode())
+    write_whole(folder / CONFIG, f"# used: {used(comparison)}\n{_said_elsewhere(comparison)}{settings}".encode())
     findings(comparison).save(folder)
     write_curves(comparison, folder / "curves.csv")
     for suffix in ("png", "svg"):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.errors import UserError
+from d2dfl.experiment.cell import Cell, Values
 from d2dfl.experiment.engines import Crew, PoolDiedError, Reply, engine_named, function_named, json_text
 from d2dfl.progress import silent
 from d2dfl.storage import json_checksum, make_folder, read_json, write_whole
@@ -49,7 +50,6 @@ class GridOutcome:
 
     results: dict[str, Any]
     failures: tuple[Failure, ...]
-    done_before: int  # found in the folder
     seconds: float
 
 
@@ -99,7 +99,6 @@ def run_grid(
     return GridOutcome(
         results={task.key: grid.results[task.key] for task in tasks if task.key in grid.results},
         failures=tuple(grid.failures[task.key] for task in tasks if task.key in grid.failures),
-        done_before=len(found),
         seconds=time.monotonic() - began,
     )
 
@@ -115,9 +114,8 @@ class Cells:
 
     @classmethod
     def open(cls, folder: Path) -> "Cells":
-        """Make the folders."""
-        for path in (folder / "cells", folder / "failures"):
-            make_folder(path)
+        """Make the folder of the cells; that of failures comes with the first one."""
+        make_folder(folder / "cells")
         return cls(folder)
 
     def take(self, payloads: Mapping[str, str], resume: bool) -> dict[str, Any]:
@@ -134,6 +132,8 @@ class Cells:
                 found[key] = stored["result"]
             else:
                 set_aside(self._cell(key))
+        with suppress(OSError):  # not empty, not there, or not a folder
+            (self.folder / "failures").rmdir()
         return found
 
     def keep(self, key: str, payload: str, result: str) -> None:
@@ -147,6 +147,7 @@ class Cells:
 
     def blame(self, key: str, reason: str, trace: str) -> None:
         """Write why a task has no result."""
+        make_folder(self.folder / "failures")
         write_whole(self._failure(key), f"{key}\n{reason}\n\n{trace}".encode(errors="backslashreplace"))
 
     def _cell(self, key: str) -> Path:
@@ -154,6 +155,14 @@ class Cells:
 
     def _failure(self, key: str) -> Path:
         return self.folder / "failures" / f"{file_name(key)}.txt"
+
+
+def keep_cells(folder: Path, found: Mapping[Cell, Values]) -> None:
+    """Write what was measured of cells that no grid worked on, as a grid does."""
+    store = Cells.open(folder)
+    for cell, values in found.items():
+        payload = {"experiment": "", "cells": [cell.to_plain(placed=False)]}
+        store.keep(f"{cell.method}/seed {cell.seed}", json.dumps(payload), json.dumps({"values": [values]}))
 
 
 def file_name(key: str) -> str:

@@ -9,18 +9,19 @@ from d2dfl.network import Network
 from d2dfl.report.findings import Layer, Link, Map
 
 
-def map_of(title: str, network: Network, layers: Sequence[Layer], partitions: Sequence[str]) -> Map | None:
+def map_of(title: str, network: Network, layers: Sequence[Layer]) -> Map | None:
     """The map of a network with the graphs of several methods; None where nobody knows where devices stand."""
     if network.positions is None:
         return None
     return Map(
         title=title,
-        partitions=tuple(partitions),
+        partitions=tuple(network.partition_name(place) for place in range(network.partitions)),
         positions=_rows(network.positions, 1),
         cluster=tuple(network.cluster.tolist()),
         threshold=_rows(network.threshold, 1),
         before=_rows(network.counts, 1),
         layers=tuple(layers),
+        devices=tuple(map(network.device_name, range(network.devices))) if network.device_names else (),
     )
 
 

@@ -16,6 +16,7 @@ from d2dfl.report.findings import AHEAD, BEHIND, FEW, UNDECIDED
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
 LEAST = 3  # seeds that decide anything: two that happen to agree have an interval without width
+LEAST_GAP = 0.02  # between no exchange and i.i.d. data where fewer seeds say nothing about its error
 
 
 def known(values: Sequence[float] | Array) -> Array:
@@ -32,8 +33,14 @@ def interval(values: Sequence[float] | Array) -> tuple[float, float, float]:
     mean = float(found.mean())
     if len(found) < 2:
         return mean, -np.inf, np.inf
-    half = _quantile(len(found) - 1) * float(found.std(ddof=1)) / len(found) ** 0.5
+    half = _quantile(len(found) - 1) * (spread(found) or 0.0) / len(found) ** 0.5
     return mean, mean - half, mean + half
+
+
+def spread(values: Sequence[float] | Array) -> float | None:
+    """Standard deviation over seeds, as a sample of all seeds there could be (divided by n - 1); one seed has none."""
+    found = known(values)
+    return float(found.std(ddof=1)) if len(found) > 1 else None
 
 
 @cache
@@ -56,7 +63,11 @@ def final(cell: Mapping[str, Any]) -> float:
     """Mean score of the last fifth of a curve: one evaluation alone moves by a hundredth from round to round."""
     if "scores" not in cell:
         raise UserError("this experiment does not train: it has no final score")
-    scores = cell["scores"]
+    return final_score(cell["scores"])
+
+
+def final_score(scores: Sequence[float]) -> float:
+    """The same of a curve alone."""
     return float(np.mean(scores[-max(1, len(scores) // 5) :]))
 
 
@@ -83,13 +94,17 @@ def effort_or_all(cell: Mapping[str, Any], target: float, radio: str | None = No
 def share_of_gap(mine: Array, none: Array, iid: Array, higher_is_better: bool) -> float | None:
     """Share of the way from no exchange to i.i.d. data, from scores by seed.
 
-    None where i.i.d. data is not better by more than the standard error over seeds: there is no gap to close.
+    None where i.i.d. data is not better by more than the standard error over seeds: there is no gap to close. One seed says
+    nothing about its error, and two may happen to agree: with fewer than three the gap must also be more than 0.02, two points
+    of accuracy, or 2 % of a score of which less is better.
     """
-    way = float(np.mean(iid) - np.mean(none))
-    error = float(np.hypot(np.std(none), np.std(iid))) / len(iid) ** 0.5
-    if (way if higher_is_better else -way) <= max(error, 1e-9):
+    start, end = float(np.mean(none)), float(np.mean(iid))
+    way = end - start
+    error = float(np.hypot(spread(none) or 0.0, spread(iid) or 0.0)) / len(iid) ** 0.5
+    least = LEAST_GAP * (1.0 if higher_is_better else abs(start)) if len(iid) < LEAST else 0.0
+    if (way if higher_is_better else -way) <= max(error, least, 1e-9):
         return None
-    return float(np.mean(mine) - np.mean(none)) / way
+    return (float(np.mean(mine)) - start) / way
 
 
 def geometric_mean(ratios: Sequence[float] | Array) -> float | None:

@@ -18,6 +18,7 @@ from d2dfl.experiment.measures import (
     interval,
     known,
     share_of_gap,
+    spread,
     standing,
 )
 
@@ -39,7 +40,7 @@ class Row:
     method: str  # or the name of a contender that is more than a method
     title: str
     score: float  # mean over seeds of final scores
-    spread: float  # their standard deviation
+    spread: float | None  # their standard deviation; None: one seed has none
     interval: tuple[float, float] | None  # of their mean, 95 %; None: one seed has none
     against: Against | None  # None for the i.i.d. shuffle, which is no method, and where nobody else is there
     over_devices: float  # standard deviation over devices at the end; 0 where all hold the same model
@@ -168,7 +169,7 @@ class Results:
             method=name,
             title=contender.title,
             score=float(scores.mean()),
-            spread=float(scores.std()),
+            spread=spread(scores),
             interval=_ends(scores),
             against=self.against(point, name),
             over_devices=mean(lambda cell: cell["spreads"][-1]),

@@ -50,17 +50,22 @@ def setting_of(config: Config, seed: int, dataset: Dataset, links: Links | None 
     radio_of(config.energy)  # energy is counted at the end: a wrong name is found now
     truth = paradigm.skew(config, dataset)
     holdings = holdings_at_start(config, dataset, truth, seed)
-    around = (links or configured_links(config)).around
     partitioning = paradigm.part(config, dataset, holdings, seed)
+    names = dataset.owners.names if dataset.owners else ()
+
+    def around(counts: NDArray[np.float64]) -> Network:
+        found = (links or configured_links(config)).around(counts, config, seed)
+        return replace(found, device_names=names, partition_names=partitioning.names)
+
     counts = held_counts(holdings, partitioning.partition_of, partitioning.partitions)
-    network = _with_clusters(around(counts, config, seed), partitioning.clusters, config)
+    network = _with_clusters(around(counts), partitioning.clusters, config)
     reported = network
     if config.privacy.epsilon == 0:
         network = reported = _with_sketches(network, dataset, partitioning, holdings, seed)
     else:  # sketches are not noised, so nobody tells any
         told = partitioning.reported
         heard = noised_counts(counts, config.privacy, seed) if told is None else told.counts
-        reported = _with_clusters(around(heard.astype(np.float64), config, seed), told, config)
+        reported = _with_clusters(around(heard.astype(np.float64)), told, config)
     values = int(np.prod(dataset.shape)) + 1
     return Setting(config, seed, holdings, partitioning, network, reported, truth, values)
 

@@ -182,6 +182,17 @@ def folder_to_resume(default: Path, plan: Plan) -> Path | None:
     return None
 
 
+def unfinished(path: Path) -> bool:
+    """Whether a run was cut in this folder after some rounds, and nobody works in it now."""
+    from d2dfl.experiment.checkpoints import Checkpoints
+
+    try:
+        with locked(path):
+            return Checkpoints(path).there
+    except UserError:
+        return False
+
+
 def _entries(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())

@@ -1,6 +1,7 @@
 """What a reader wants to know about discoveries, as plain rows, sentences and a record for the page."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,16 +9,20 @@ from numpy.typing import NDArray
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
+from d2dfl.experiment.cell import Cell, Values
+from d2dfl.experiment.grid import keep_cells
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
 from d2dfl.report.findings import Findings, Table
 from d2dfl.terminal import UNKNOWN, number
 
-SHARE = ("share of the best known objective", "share")
+SHARE = ("share of the best known objective (no exchange is 0)", "share")
+NO_EXCHANGE = ("objective without any exchange", "no exch.")
 # (long name, short name) of each measure; the short one heads a column. Nothing has moved yet: numbers are expectations.
 MEASURES = (
     ("objective", "objective"),
+    NO_EXCHANGE,
     SHARE,
     ("labels satisfied per device", "labels"),
     ("distance to i.i.d. after the exchange (lower is better)", "dist"),
@@ -31,8 +36,8 @@ MEASURES = (
 
 
 def shown(best: float | None) -> list[tuple[str, str]]:
-    """Names of the measures that can be given: a share only where the best known objective was searched."""
-    return [names for names in MEASURES if names != SHARE or best is not None]
+    """Names of the measures that can be given: a share, and where it starts, only with the best known objective."""
+    return [names for names in MEASURES if names not in (NO_EXCHANGE, SHARE) or best is not None]
 
 
 def best_known(discoveries: Sequence[Discovery]) -> float:
@@ -43,7 +48,9 @@ def best_known(discoveries: Sequence[Discovery]) -> float:
 def measures(item: Discovery, best: float | None) -> list[str]:
     """The values of one discovery, in the order of `shown`."""
     worth = item.evaluation
-    share = [] if best is None else [number(share_of(worth.objective, best, worth.no_exchange), 3)]
+    share: list[str] = []
+    if best is not None:
+        share = [number(worth.no_exchange, 4), number(share_of(worth.objective, best, worth.no_exchange), 3)]
     return [
         number(worth.objective, 4),
         *share,
@@ -56,6 +63,38 @@ def measures(item: Discovery, best: float | None) -> list[str]:
         number(item.messages / item.network.devices, 0),
         number(item.seconds, 2),
     ]
+
+
+def values(item: Discovery, best: float | None) -> Values:
+    """The same as plain values for a cell, without the seconds, which a rerun may change."""
+    worth = item.evaluation
+    return {
+        "objective": worth.objective,
+        "objective_no_exchange": worth.no_exchange,
+        "share": None if best is None else share_of(worth.objective, best, worth.no_exchange),
+        "labels": worth.labels_satisfied.tolist(),
+        "before": dict(worth.distance_before),
+        "after": dict(worth.distance_after),
+        "success": worth.success_probability,
+        "inter": worth.inter_cluster_share,
+        "expected_moved": worth.datapoints_moved,
+        "expected_lost": worth.datapoints_lost,
+        "messages": item.messages / item.network.devices,
+    }
+
+
+def keep(items: Sequence[Discovery], best: float | None, folder: Path) -> None:
+    """Cells and findings of discoveries in one network, as every run folder has them."""
+    keep_cells(folder, {Cell("", one.method, one.method, one.seed, one.config): values(one, best) for one in items})
+    graph_findings(items, best).save(folder)
+
+
+def column_sentences(items: Sequence[Discovery], best: float | None) -> list[str]:
+    """What the heads of columns say that are shorter than what they stand for."""
+    among = len(items) > 1 and best == best_known(items)
+    of_best = "of the way from no exchange to the best objective " + ("of these methods" if among else "known")
+    meanings = {short: of_best if (name, short) == SHARE else name for name, short in shown(best)}
+    return [f"{short}: {meaning}" for short, meaning in meanings.items() if short not in (meaning, "s")]
 
 
 def dash_sentence(discoveries: Sequence[Discovery]) -> str | None:
@@ -96,7 +135,7 @@ def unlinked_sentences(network: Network, graph: Graph) -> list[str]:
     """One sentence per reason for which devices have no link."""
     sentences = []
     for reason, devices in why_unlinked(network, graph).items():
-        shown = ", ".join(map(str, devices[:8])) + (", …" if len(devices) > 8 else "")
+        shown = ", ".join(map(network.device_name, devices[:8])) + (", …" if len(devices) > 8 else "")
         noun = "device has" if len(devices) == 1 else "devices have"
         sentences.append(f"{len(devices)} {noun} no link: {reason} ({shown})")
     return sentences
@@ -117,11 +156,9 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     names = shown(best)[:-1]  # without the seconds, which a rerun may change
     columns = ("method", *(short for _, short in names))
     rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
-    explained = "; ".join(f"{short}: {name}" for name, short in names if short != name)
-    note = "; ".join(filter(None, (explained, dash_sentence(items))))
+    note = "; ".join(filter(None, (*column_sentences(items, best), dash_sentence(items))))
     layers = [layer_of(METHODS[item.method].title, item) for item in items]
-    partitions = tuple(f"partition {place}" for place in range(first.network.partitions))
-    drawn = map_of(f"Seed {first.seed}", first.network, layers, partitions)
+    drawn = map_of(f"Seed {first.seed}", first.network, layers)
     return Findings(
         name="graphs",
         title=" and ".join(METHODS[item.method].title for item in items) if len(items) < 3 else f"{len(items)} graphs",

@@ -17,10 +17,10 @@ from d2dfl.config import Config
 from d2dfl.config.seeds import checked_seed
 from d2dfl.data import Dataset
 from d2dfl.errors import UserError, described
+from d2dfl.experiment.measures import final_score
 from d2dfl.experiment.pipeline import suited
 from d2dfl.experiment.setting import holdings_at_start, paradigm_of
-from d2dfl.federation import Curves, Federated, State, check_training, model_named, model_of, start
-from d2dfl.federation import train as train_federation
+from d2dfl.federation import Curves, Federated, State, check_training, model_named, model_of, start, train_many
 from d2dfl.federation.models import Factory, Shape
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.notebook import counted, facts_html, line
@@ -49,8 +49,8 @@ class Trained:
 
     @property
     def score(self) -> float:
-        """On the test part, after the last round."""
-        return self.curves.score
+        """On the test part: the mean of the last fifth of the curve, as in every table. `curves.last_score` is the model's own."""
+        return final_score(self.curves.scores)
 
     def _facts(self) -> dict[str, str]:
         return {
@@ -107,7 +107,7 @@ def train(
     factory = factory_from(chosen, devices.shape, devices.outputs)
     check_training(factory, [(devices, seed)], settings)
     state = start(factory, devices, settings, seed)
-    curves = train_federation(factory, devices, settings, seed, progress, state=state)
+    (curves,) = train_many(factory, [(devices, seed)], settings, progress, states=[state])
     return Trained(curves, models_of(factory, devices, state, config), devices)
 
 

@@ -49,8 +49,12 @@ def _squared(outputs: Tensor, targets: Tensor) -> Tensor:
 
 
 def _distances(outputs: Tensor) -> tuple[Tensor, Tensor]:
-    """Euclidean distances [n] of each anchor to its positive and to its negative, from outputs [3, n, embedding]."""
-    anchor, positive, negative = outputs
+    """Euclidean distances [n] of each anchor to its positive and to its negative, from outputs [3, n, embedding].
+
+    From outputs [2, n, embedding] of anchors and positives: each anchor's negative is the next anchor.
+    """
+    anchor, positive = outputs[0], outputs[1]
+    negative = outputs[2] if len(outputs) == 3 else anchor.roll(-1, dims=0)
     # Where two points meet, a root without a floor would have no gradient.
     near, far = ((anchor - other).square().sum(dim=-1).clamp_min(1e-12).sqrt() for other in (positive, negative))
     return near, far

@@ -18,6 +18,7 @@ from d2dfl.errors import UserError
 from d2dfl.federation.batches import Batches, Plan, plan_of
 from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.loop import Executor
+from d2dfl.federation.executors.shared import mean_gradient
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import Memory, descend
@@ -68,25 +69,30 @@ class Training:
             mixings = [
                 self.scheme.mix(Moment(self.settings, run.seed, step, run.weights(self.settings))) for run in self.runs
             ]
-            if any(mixings) or step % length == 0:
-                rows, found = self._server_step(mixings) if self.scheme.server_step else self._steps(mixings, waiting)
-                losses.append(found)
-                waiting = 0
+            if not any(mixings) and step % length:
+                continue
+            if self.scheme.server_step:
+                rows, found = self._server_step(mixings)
+            else:
+                plan, found = self._plan(self.runs, waiting), torch.empty(waiting, 0)
+                rows = plan.rows
+                if len(rows):
+                    found = self.executor.train(self.params, self.memory, plan)
+                self._mix(mixings)
+            losses.append(found)
+            waiting = 0
         self._finish(number + 1, rows, torch.cat(losses).cpu().numpy())
 
-    def _plan(self, steps: int) -> Plan:
+    def _plan(self, runs: Sequence[Run], steps: int) -> Plan:
         """The next minibatches of all who are present."""
-        runs = [(run.batches, run.here, run.state.done) for run in self.runs]
-        plan = plan_of(runs, steps, [run.offset for run in self.runs])
-        for run in self.runs:
+        standing = [(run.batches, run.here, run.state.done) for run in runs]
+        plan = plan_of(standing, steps, [run.offset for run in runs])
+        for run in runs:
             run.state.done += steps * (run.here & (run.data.sizes > 0))
         return plan
 
-    def _steps(self, mixings: Sequence[Mixing | None], steps: int) -> tuple[NDArray[np.int64], Tensor]:
-        """Local steps, and then the averages of models."""
-        plan, losses = self._plan(steps), torch.empty(steps, 0)
-        if len(plan.rows):
-            losses = self.executor.train(self.params, self.memory, plan)
+    def _mix(self, mixings: Sequence[Mixing | None]) -> None:
+        """The averages of models."""
         for run, mixing in zip(self.runs, mixings, strict=True):
             if mixing is None:
                 continue
@@ -95,23 +101,23 @@ class Training:
                 for remembered in run.state.memory.values():
                     mixing.apply(remembered)
             run.state.curves.book(mixing)
-        return plan.rows, losses
 
     def _server_step(self, mixings: Sequence[Mixing | None]) -> tuple[NDArray[np.int64], Tensor]:
-        """R41: devices send gradients, in the place of their models; the server steps along the mean and tells all."""
-        plan = self._plan(1)
-        if not len(plan.rows):
-            return plan.rows, torch.empty(1, 0)
-        models = [run.state.params[:1].clone() for run in self.runs]  # all devices of a run hold the same
-        losses = self.executor.gradients(self.params, plan)
-        for run, mixing, model in zip(self.runs, mixings, models, strict=True):
-            if mixing is None:
+        """R41: devices send gradients; the server steps along their mean and tells everybody."""
+        rows, losses = [np.zeros(0, dtype=np.int64)], [torch.empty(0, device=self.params.device)]
+        for run, mixing in zip(self.runs, mixings, strict=True):
+            plan = self._plan([run], 1)
+            if mixing is None:  # nobody is there
                 continue
-            mixing.apply(run.state.params)
-            descend(model, run.state.params[:1].clone(), run.state.memory, None, self.settings)
+            shares = np.asarray(np.bincount(mixing.sources[0], mixing.weights[0], run.data.devices), dtype=np.float64)
+            model = run.state.params[0].clone()  # all devices hold the same
+            gradient, found = mean_gradient(self.executor.job, model, plan, shares[plan.rows])
+            descend(model[None], gradient[None], run.state.memory, None, self.settings)
             run.state.params.copy_(model.expand_as(run.state.params))
             run.state.curves.book(mixing)
-        return plan.rows, losses
+            rows.append(run.first + plan.rows)
+            losses.append(found)
+        return np.concatenate(rows), torch.cat(losses)[None]
 
     def _finish(self, done: int, rows: NDArray[np.int64], losses: NDArray[np.float32]) -> None:
         """Book a round: refuse losses that are no numbers, note the mean, evaluate when it is time."""

@@ -40,24 +40,9 @@ class Curves:
     links: list[list[tuple[int, int, int]]] = field(default_factory=list)  # [round] (sender, receiver, models)
 
     @property
-    def score(self) -> float:
-        """The last one."""
+    def last_score(self) -> float:
+        """Of the model as it is now. Tables give `measures.final`: one evaluation alone moves from round to round."""
         return self.scores[-1]
-
-    @property
-    def to_server(self) -> list[int]:
-        """[round] models sent to the server."""
-        return [sum(models) for models in self.uploads]
-
-    @property
-    def from_server(self) -> list[int]:
-        """[round] models received from the server."""
-        return [sum(models) for models in self.downloads]
-
-    @property
-    def between(self) -> list[int]:
-        """[round] models sent from device to device."""
-        return [sum(models for _, _, models in links) for links in self.links]
 
     def begin_round(self, devices: int) -> None:
         """A round in which nothing was sent yet."""
@@ -72,12 +57,6 @@ class Curves:
         sent = Counter({(sender, receiver): models for sender, receiver, models in self.links[-1]})
         sent.update((sender, receiver) for sender, receiver in mixing.between.tolist())
         self.links[-1] = [(*pair, models) for pair, models in sorted(sent.items())]
-
-    def rounds_to(self, target: float) -> int | None:
-        """Rounds until the score was first as good as a target, or None."""
-        sign = 1 if self.higher_is_better else -1
-        pairs = zip(self.rounds, self.scores, strict=True)
-        return next((done for done, score in pairs if sign * score >= sign * target), None)
 
 
 @dataclass

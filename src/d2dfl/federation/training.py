@@ -86,7 +86,9 @@ def train(
 ) -> Curves:
     """Train one federation. `state` goes on where a saved one stopped, or comes from `start`; it ends as the result."""
     state = state or start(model_factory, data, settings, seed)
-    return _train(model_factory, [(data, seed)], settings, progress, lambda _, now: on_round(now), [state], notice)[0]
+    return train_many(model_factory, [(data, seed)], settings, progress, lambda _, now: on_round(now), [state], notice)[
+        0
+    ]
 
 
 def train_many(
@@ -111,43 +113,24 @@ def train_many(
             if states
             else [start(model_factory, data, settings, seed) for data, seed in group]
         )
-        share = _scaled(progress, numbers[0], len(numbers), len(runs))
-        curves += _train(model_factory, group, settings, share, _shifted(on_round, numbers[0]), own, notice)
+        training = _prepare(model_factory, group, settings, own, notice)
+        share = len(numbers) / settings.rounds  # of a round
+        progress((numbers[0] + share * own[0].round) / len(runs))
+        while own[0].round < settings.rounds:
+            training.round()
+            for number, state in zip(numbers, own, strict=True):
+                on_round(number, state)
+            progress((numbers[0] + share * own[0].round) / len(runs))
+        curves += [state.curves for state in own]
     return curves
-
-
-def _scaled(progress: Share, first: int, size: int, total: int) -> Share:
-    return lambda share: progress((first + share * size) / total)
-
-
-def _shifted(on_round: Callable[[int, State], None], first: int) -> Callable[[int, State], None]:
-    return lambda number, state: on_round(first + number, state)
-
-
-def _train(
-    factory: Factory,
-    runs: Sequence[tuple[Federated, int]],
-    settings: FederationConfig,
-    progress: Share,
-    on_round: Callable[[int, State], None],
-    states: Sequence[State],
-    notice: Notice,
-) -> list[Curves]:
-    """Train federations together, from states that stand at the same round."""
-    training = _prepare(factory, runs, settings, states, notice)
-    progress(states[0].round / settings.rounds)
-    while states[0].round < settings.rounds:
-        training.round()
-        for number, state in enumerate(states):
-            on_round(number, state)
-        progress(states[0].round / settings.rounds)
-    return [state.curves for state in states]
 
 
 def _groups(
     factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig, rounds: Sequence[int]
 ) -> list[list[int]]:
     """Runs that train together, in order: those that are alike, at the same round, and fit into memory."""
+    if len(runs) == 1:
+        return [[0]]
     data, seed = runs[0]
     place, model = processor(settings), _model(factory, data, seed)
     inputs, targets = torch.from_numpy(data.inputs[:1]).to(place), torch.from_numpy(data.targets[:1]).to(place)
@@ -193,7 +176,9 @@ def _prepare(
         evaluation = ModelEvaluation.of(data, settings, seed, scheme.shared, offset, place)
         prepared.append(Run(data, seed, state, batches, evaluation, first, offset, np.ones(data.devices, dtype=bool)))
         first += data.devices
-    job = Job(model, layout, data.objective(settings), settings, scheme.proximal, inputs, targets)
+    job = Job(
+        model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets
+    )  # all are alike
     return Training(settings, scheme, prepared, params, memory, choose_executor(job, notice))
 
 

@@ -35,7 +35,6 @@ class Strength:
     masking: float = 0.3  # vectors: probability that a feature is set to zero, not drawn
 
 
-STILL = Strength(0, 0, 1, 1, 0, 0, 0, 0, 0)  # every view is the datapoint itself
 NORMAL = Strength()
 # R42: the text names rotation and blur (Appendix C: crops), nothing else.
 STRENGTHS: dict[Views, Strength] = {"literal": Strength(light=0), "all": NORMAL}
@@ -50,11 +49,6 @@ def draws_for(shape: Sequence[int], number: int, rng: np.random.Generator) -> Dr
         return rng.random((_UNIFORM[len(shape)], number), dtype=np.float32)
     noise = rng.standard_normal((number, *shape), dtype=np.float32)
     return np.stack([noise, rng.random((number, *shape), dtype=np.float32)])
-
-
-def random_views(inputs: Tensor, rng: np.random.Generator, strength: Strength = NORMAL) -> Tensor:
-    """One random view of each of the inputs [n, ...]."""
-    return drawn_views(inputs, draws_for(inputs.shape[1:], len(inputs), rng), strength)
 
 
 def drawn_views(inputs: Tensor, draws: Draws, strength: Strength) -> Tensor:
@@ -102,7 +96,9 @@ def triplets(inputs: Tensor, rng: np.random.Generator, strength: Strength, views
 
         literal: d, F(d), d'        all: F(d), G(d), H(d')
 
-    d' is another datapoint, drawn at random; F, G and H are random transformations, each datapoint's its own.
+    d' is another datapoint, drawn at random; F, G and H are random transformations, each datapoint's its own. To the
+    letter the negative of one is the anchor of another, and need not go through the encoder again: anchors and
+    positives [2, n, ...] come in such an order that the negative of each is the next anchor.
     """
     return triplet_rows(inputs.unsqueeze(0), [rng], strength, views)[0]
 
@@ -110,18 +106,16 @@ def triplets(inputs: Tensor, rng: np.random.Generator, strength: Strength, views
 def triplet_rows(inputs: Tensor, rngs: Sequence[np.random.Generator], strength: Strength, views: Views) -> Tensor:
     """The same for inputs [row, n, ...] of several devices at once, each from its own generator: [row, 3, n, ...]."""
     rows, number, *shape = inputs.shape
-    transformed = number if views == "literal" else 3 * number
+    literal = views == "literal"
     others, draws = np.empty((rows, number), dtype=np.int64), []
     for row, rng in enumerate(rngs):
         ring = rng.permutation(number)  # each datapoint's other one is its successor on a random ring
-        others[row, ring] = np.roll(ring, -1)
-        draws.append(draws_for(shape, transformed, rng))
+        others[row, np.arange(number) if literal else ring] = ring if literal else np.roll(ring, -1)
+        draws.append(draws_for(shape, number if literal else 3 * number, rng))
     places = torch.from_numpy(others + number * np.arange(rows)[:, None]).to(inputs.device)
-    another = inputs.flatten(0, 1)[places]
-    drawn = np.concatenate(draws, axis=1)
-    if views == "literal":
-        positive = drawn_views(inputs.flatten(0, 1), drawn, strength).view_as(inputs)
-        return torch.stack([inputs, positive, another], dim=1)
+    another, drawn = inputs.flatten(0, 1)[places], np.concatenate(draws, axis=1)
+    if literal:
+        return torch.stack([another, drawn_views(another.flatten(0, 1), drawn, strength).view_as(another)], dim=1)
     flat = torch.cat([inputs, inputs, another], dim=1).flatten(0, 1)
     return drawn_views(flat, drawn, strength).view(rows, 3, number, *shape)
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from d2dfl.config.needs import dense_bytes
 from d2dfl.errors import UserError
 from d2dfl.memory import check_memory
-from d2dfl.network.values import FARTHEST_M, MOST, floats, plain, real, shaped, whole, within
+from d2dfl.network.values import FARTHEST_M, LINEAR, MOST, floats, plain, real, shaped, whole, within
 
 REQUIRED = ("counts", "threshold", "trust")
 CLUSTERED = ("centroids", "covariances", "request")
@@ -37,7 +37,7 @@ def checked_arrays(
     slots = None if candidates is None else _candidates(candidates, devices)
     width = devices if slots is None else slots.shape[1]
     table = "[receiver, transmitter]" if slots is None else "[receiver, slot]"
-    cube = "[transmitter, receiver, partition]" if slots is None else "[receiver, slot, partition]"
+    cube = "[receiver, transmitter, partition]" if slots is None else "[receiver, slot, partition]"
     trusted = _trust(trust, (devices, width, partitions), cube)
     if (drop is None) == (rss is None):
         raise UserError(
@@ -113,6 +113,8 @@ def _link(name: str, values: Any, slots: NDArray[np.int32] | None, high: float) 
         array[slots < 0] = 0.0
     elif slots is None and array.ndim == 2 and array.shape[0] == array.shape[1]:
         np.fill_diagonal(array, 0.0)
+    if name == "rss" and (array < 0).any():
+        raise UserError(f"rss holds {array[array < 0][0]:g}: {LINEAR}")
     return within(name, array, 0.0, high)
 
 

@@ -1,14 +1,20 @@
 """The Graph record: who receives from whom, and how much of what. Exports to NetworkX, GraphML and JSON."""
 
 import io
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.notebook import counted, line, table_html
+from d2dfl.storage import write_whole
+from d2dfl.terminal import plain
 
 SHOWN = 30  # links in a notebook
 
@@ -73,8 +79,13 @@ class Graph:
         return np.asarray(np.maximum(counts + self.received.sum(axis=1) - self.given(), 0.0))
 
     def to_networkx(self, network: Network | None = None) -> "nx.DiGraph[int]":
-        """A directed graph, transmitter to receiver, with counts, positions and clusters where a network is given."""
+        """A directed graph, transmitter to receiver, with names, counts, positions and clusters where a network is given.
+
+        Counts and datapoints by partition are JSON objects: GraphML has no other way to say which is which.
+        """
         import networkx as nx
+
+        names = () if network is None else network.partition_names
 
         result: nx.DiGraph[int] = nx.DiGraph()
         for device in range(self.devices):
@@ -85,33 +96,52 @@ class Graph:
                 int(self.transmitter[receiver, edge]),
                 int(receiver),
                 drop=float(self.drop[receiver, edge]),
-                datapoints=float(amount.sum()),
-                allocated=" ".join(f"{value:g}" for value in amount),
+                expected_datapoints=float(amount.sum()),
+                expected_by_partition=_by_partition(amount, names),
             )
         return result
 
-    def to_graphml(self, network: Network | None = None) -> str:
-        """GraphML text, for Gephi, yEd, igraph and others."""
+    def to_graphml(self, network: Network | str | Path | None = None, path: str | Path | None = None) -> str:
+        """GraphML text, for Gephi, yEd, igraph and others; with a path it is written there, too.
+
+        to_graphml("graph.graphml") writes links alone, to_graphml(network, "graph.graphml") also what devices hold.
+        """
         import networkx as nx
 
+        if isinstance(network, str | Path):
+            if path is not None:
+                raise UserError(f"to_graphml got two paths, {str(network)!r:.80} first: give a network and a path")
+            network, path = None, network
         buffer = io.BytesIO()
         nx.write_graphml(self.to_networkx(network), buffer)
+        if path is not None:
+            write_whole(Path(path), buffer.getvalue())
         return buffer.getvalue().decode()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain lists, for JSON."""
+        """Plain lists, for JSON: edges [transmitter, receiver], and [edge][partition] datapoints that are to be sent."""
         receiver, edge = self.links
         return {
             "edges": [list(pair) for pair in self.edges],
-            "allocated": self.allocated[receiver, edge].tolist(),
+            "expected_datapoints": self.allocated[receiver, edge].tolist(),
         }
 
 
 def _node(network: Network, device: int) -> dict[str, Any]:
     node: dict[str, Any] = {
+        "name": network.device_name(device),
         "cluster": int(network.cluster[device]),
-        "counts": " ".join(f"{value:g}" for value in network.counts[device]),
+        "counts": _by_partition(network.counts[device], network.partition_names),
     }
     if network.positions is not None:
         node |= {"x_m": float(network.positions[device, 0]), "y_m": float(network.positions[device, 1])}
     return node
+
+
+def _by_partition(values: NDArray[np.float64], names: Sequence[str]) -> str:
+    """A JSON object of what is not zero, by the partition's name or number."""
+    found = {
+        plain(names[place]) if names else str(place): float(f"{values[place]:g}")
+        for place in np.flatnonzero(values).tolist()
+    }
+    return json.dumps(found, ensure_ascii=False)

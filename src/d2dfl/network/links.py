@@ -85,8 +85,7 @@ class Links:
                 f"trust has {trust.shape[2]} partitions and the data {network.partitions}: "
                 f"it must be [receiver, transmitter, partition] = {(*trust.shape[:2], network.partitions)}"
             )
-        receivers = np.arange(network.devices)[:, None]
-        chosen = trust[receivers, network.candidates] & (network.candidates >= 0)[:, :, None]
+        chosen = trusts.to_slots(trust, network.candidates)
         return np.ascontiguousarray(np.broadcast_to(chosen, (*network.candidates.shape, network.partitions)))
 
 

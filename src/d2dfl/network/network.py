@@ -13,6 +13,7 @@ from d2dfl.errors import UserError
 from d2dfl.network import channel, clusters, trust
 from d2dfl.notebook import counted, facts_html, line
 from d2dfl.rng import stream
+from d2dfl.terminal import plain
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,17 @@ class Network:
     request: NDArray[np.float64] | None = None  # [device] datapoints asked for over a link (R24)
     # Where devices know it: how far apart partitions lie, in any unit; alike ones are easily confused.
     label_distance: NDArray[np.float64] | None = None  # [partition, partition]
+    # Where the data tells them; () where devices and partitions are numbers.
+    device_names: tuple[str, ...] = ()
+    partition_names: tuple[str, ...] = ()
+
+    def device_name(self, device: int) -> str:
+        """What people call a device: its name, or its number."""
+        return plain(self.device_names[device]) if self.device_names else str(device)
+
+    def partition_name(self, partition: int) -> str:
+        """Likewise for a class, a range or a data cluster."""
+        return plain(self.partition_names[partition]) if self.partition_names else f"partition {partition}"
 
     @property
     def devices(self) -> int:
@@ -150,7 +162,7 @@ class Network:
     ) -> Self:
         """A network of one's own.
 
-        counts[N, L], threshold[N, L], trust[transmitter, receiver, L], and either drop[receiver, transmitter] or
+        counts[N, L], threshold[N, L], trust[receiver, transmitter, L], and either drop[receiver, transmitter] or
         rss[receiver, transmitter]. Clusters and budgets are computed where they are not given. With `candidates`
         [N, slots], trust[receiver, slot, L] and drop or rss [receiver, slot] are in the slot layout instead.
         A device hears another unless every packet from it is lost. With centroids[N, L, d], covariances[N, L, d, d] and
@@ -168,7 +180,7 @@ class Network:
         if arrays["candidates"] is None:
             slots, index = _compact(loss)
             receivers = np.arange(devices)[:, None]
-            believed = np.swapaxes(arrays["trust"], 0, 1)[receivers, index] & (slots >= 0)[:, :, None]
+            believed = arrays["trust"][receivers, index] & (slots >= 0)[:, :, None]
             loss, power = loss[receivers, index], None if power is None else power[receivers, index]
         else:
             slots = arrays["candidates"]

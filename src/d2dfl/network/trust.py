@@ -1,7 +1,7 @@
 """Who trusts whom with what (paper eq. trust_matrix, Section III, Appendix D, R27, R46).
 
 A trust rule is a text: "random:0.5", "block", "rows:0.5", "columns:0.5", "insecure:0.5", "full", "none", or the path of
-an .npy file that holds trust[transmitter, receiver, partition]. Rules fill the receiver x slot layout directly, so that 100,000
+an .npy file that holds trust[receiver, transmitter, partition]. Rules fill the receiver x slot layout directly, so that 100,000
 devices need no N x N table.
 """
 
@@ -121,9 +121,9 @@ def make(rule: str, candidates: Candidates, partitions: int, seed: int) -> Trust
 
 
 def to_slots(trust: NDArray[np.bool_], candidates: Candidates) -> Trust:
-    """Turn trust[transmitter, receiver, partition] into trust[receiver, slot, partition]."""
+    """Turn trust[receiver, transmitter, partition] into trust[receiver, slot, partition]."""
     receivers = np.arange(candidates.shape[0])[:, None]
-    picked: Trust = trust[candidates, receivers] & (candidates >= 0)[:, :, None]
+    picked: Trust = trust[receivers, candidates] & (candidates >= 0)[:, :, None]
     return picked
 
 
@@ -139,10 +139,10 @@ def _closed(sparsity: float, seed: int, name: str, shape: tuple[int, ...]) -> ND
 
 def _from_file(path: Path, candidates: Candidates, partitions: int) -> Trust:
     devices = candidates.shape[0]
-    trust = read_npy(path, "an .npy file of trust[transmitter, receiver, partition]")
+    trust = read_npy(path, "an .npy file of trust[receiver, transmitter, partition]")
     if trust.shape != (devices, devices, partitions):
         raise UserError(
-            f"{path} holds an array of shape {trust.shape}: trust[transmitter, receiver, partition] must be {(devices, devices, partitions)}"
+            f"{path} holds an array of shape {trust.shape}: trust[receiver, transmitter, partition] must be {(devices, devices, partitions)}"
         )
     if not ((trust == 0) | (trust == 1)).all():
         raise UserError(f"{path} holds trust values other than 0 and 1: give only 0 and 1")

@@ -9,6 +9,7 @@ from d2dfl.errors import UserError
 
 MOST = 1e15  # of anything that is counted, and of a received power: sums and ratios of such numbers stay exact enough
 FARTHEST_M = 1e9
+LINEAR = "give received power in a linear unit, 10 ** (dBm / 10) in mW, and channel.noise_power in the same unit"
 _TRUTHS = (bool, np.bool_)
 _ODD: dict[type, str] = {
     **dict.fromkeys(_TRUTHS, "true or false"),

@@ -9,10 +9,11 @@ import numpy as np
 from d2dfl.experiment.charts import curve_chart, energy_bars, line, ratio_text, text
 from d2dfl.experiment.measures import final
 from d2dfl.paper.experiment import Point
-from d2dfl.paper.leads import Quantities, equal_table, lead, speed, until
+from d2dfl.paper.leads import Quantities, equal_table, lead, lower_is_better, speed, until
 from d2dfl.paper.results import Results, Shown
 from d2dfl.paper.terms import NONE, SHUFFLE, TERMS
 from d2dfl.report.findings import Chart, Line, Table
+from d2dfl.terminal import UNKNOWN, number
 
 RADIO = Results.radio  # by which joules are counted unless an experiment says otherwise
 
@@ -45,7 +46,16 @@ def sweep_table(
         (contender.title, *(text(results.each(point, contender.name, of), digits) for point in points))
         for contender in dict.fromkeys(item for point in points for item in point.contenders)
     )
-    return Table(title, ("method", *(point.name for point in points)), rows)
+    measured = [point for point in points if results.contenders(point)]
+    better = lower_is_better(results, measured[0]) if of is final and measured else ""
+    note = "; ".join(filter(None, (f"mean ± deviation over seeds{better}", dashes(rows, "not measured"))))
+    return Table(title, ("method", *(point.name for point in points)), rows, note)
+
+
+def dashes(rows: Sequence[Sequence[str]], meaning: str, column: int | None = None) -> str:
+    """What a dash in a table, or in one of its columns, says, where there is one."""
+    cells = [cell for row in rows for cell in (row if column is None else row[column : column + 1])]
+    return f"{UNKNOWN}: {meaning}" if UNKNOWN in cells else ""
 
 
 def method_table(results: Results, point: Point, title: str) -> Table:
@@ -61,7 +71,7 @@ def method_table(results: Results, point: Point, title: str) -> Table:
                 ratio_text(row.gap_closed, 2),
                 ratio_text(row.rounds_ratio),
                 ratio_text(row.joules_ratio),
-                f"{row.moved:,.0f} / {row.lost:,.0f}",
+                f"{number(row.moved, 0)} / {number(row.lost, 0)}",
             )
         )
     columns = (
@@ -74,11 +84,17 @@ def method_table(results: Results, point: Point, title: str) -> Table:
         "moved / lost",
     )
     note = (
-        "Mean ± deviation over seeds of the last fifth of the curve; over devices: deviation at the end where they hold "
-        "different models. ÷: how many times fewer rounds and joules "
-        f"({RADIO} radio) than no exchange until the score that no exchange ends with (geometric mean)."
+        f"Mean ± deviation over seeds of the last fifth of the curve{lower_is_better(results, point)}; over devices: deviation at "
+        f"the end where they hold different models{_in_brackets(dashes(rows, 'all hold one', 2))}; gap closed: share of the way from "
+        f"no exchange to the i.i.d. shuffle{_in_brackets(dashes(rows, 'the shuffle is not clearly better', 3))}. ÷: how many times "
+        f"fewer rounds and joules ({RADIO} radio) than no exchange until the score that no exchange ends with (geometric mean"
+        f"{_in_brackets(dashes(rows, 'no seed has both', 4))})."
     )
     return Table(title, columns, tuple(rows), note)
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({text})" if text else ""
 
 
 def curves(results: Results) -> Shown:

@@ -39,7 +39,7 @@ def run_on_gpu(
         for task in trainer.tasks:
             if task.key not in trainer.ended:
                 trainer.blame(task.key, f"a process that prepares died: {one_line(error)}", "")
-    return GridOutcome(trainer.results, tuple(trainer.failures), 0, time.monotonic() - began)
+    return GridOutcome(trainer.results, tuple(trainer.failures), time.monotonic() - began)
 
 
 @dataclass

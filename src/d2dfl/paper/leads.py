@@ -111,11 +111,18 @@ def equal_table(results: Results, point: Point, title: str) -> Table:
     """What the learner buys: the best baseline, the paper's learner and ours, each line at equal links and settings."""
     rows = [_equal(results, point, terms) for terms in TERMS if results.there(point, terms.ours.name)]
     columns = ("terms", "best baseline", "paper's learner", "the same, tuned", "ours", "ours − next best", "ours is")
+    better = lower_is_better(results, point)
+    dash = f" {UNKNOWN}: our settings have it tuned." if any(UNKNOWN in row for row in rows) else ""
     note = (
-        f"{results.score_name(point)}, mean ± deviation over seeds. Next best: of all other methods on the same terms, found "
+        f"{results.score_name(point)}{better}, mean ± deviation over seeds.{dash} Next best: of all other methods on the same terms, found "
         "from the same seeds; the difference is paired over seeds, with its 95 % interval, above 0 where ours is better."
     )
     return Table(f"Equal links and settings: {title}", columns, tuple(rows), note)
+
+
+def lower_is_better(results: Results, point: Point) -> str:
+    """Where it is, for a sentence about scores."""
+    return "" if results.sign(point) > 0 else " (lower is better)"
 
 
 def _equal(results: Results, point: Point, terms: Terms) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ class Partitioning:
     partition_of: Indices  # [datapoint]; what moves, trust and thresholds speak about
     partitions: int
     labels: Indices | None = None  # [datapoint] training targets that are not the set's own
+    names: tuple[str, ...] = ()  # of the partitions, where they are classes
     clusters: Clusters | None = None  # where partitions are data clusters of each device's own
     reported: Clusters | None = None  # the same as devices tell of them, noised where privacy is asked for
     messages: tuple[Message, ...] = ()  # what was told to find them
@@ -78,7 +79,7 @@ def _classes(_: Config, dataset: Dataset) -> Indices:
 def _supervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Partitioning:
     """Partitions are the labels."""
     del holdings, seed
-    return Partitioning(_classes(config, dataset), dataset.classes)
+    return Partitioning(_classes(config, dataset), dataset.classes, names=dataset.class_names)
 
 
 def subspace_of(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Subspace:
@@ -139,7 +140,13 @@ def _semi(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: i
     known = {name: values[np.isfinite(values)] for name, values in scores.items()}
     measures = {name: float(values.mean()) if len(values) else 1.0 for name, values in known.items()}
     return Partitioning(
-        found.labels, dataset.classes, found.labels, messages=subspace.messages, measures=measures, by_device=by_device
+        found.labels,
+        dataset.classes,
+        found.labels,
+        dataset.class_names,
+        messages=subspace.messages,
+        measures=measures,
+        by_device=by_device,
     )
 
 
@@ -157,7 +164,7 @@ def _unsupervised(config: Config, dataset: Dataset, holdings: Sequence[Indices],
         found = shared_clusters(projections, holdings, datapoints, number, seed, disguise)
         return Partitioning(found.assignment, number, messages=(*subspace.messages, *found.messages))
     found = own_clusters(projections, holdings, datapoints, number, seed)
-    return Partitioning(found.assignment, number, None, found, disguise(found), subspace.messages)
+    return Partitioning(found.assignment, number, clusters=found, reported=disguise(found), messages=subspace.messages)
 
 
 def _target_ranges(config: Config, dataset: Dataset) -> Indices:

@@ -196,7 +196,7 @@ def _map(item: Map, layer: Layer, stage: Stage) -> Figure:
     axes.set_axis_off()
     links = layer_links(layer, len(item.partitions), stage, most)
     satisfied = np.array(layer.satisfied, dtype=np.int64)
-    panel(axes, stage, links, satisfied, cluster_names(item), np.array([2.0, below]))
+    panel(axes, stage, links, satisfied, cluster_names(item), np.array([2.0, below]), item.devices)
     style: dict[str, Any] = {"frameon": False, "borderpad": 0, "borderaxespad": 0, "alignment": "left", "fontsize": 8}
     style |= {"loc": "upper left", "bbox_transform": axes.transData, "labelspacing": 0.25, "handlelength": 1.5}
     style |= {"labelcolor": INK, "title_fontproperties": {"size": 8, "weight": "bold"}}

@@ -137,13 +137,14 @@ class Map:
     threshold: tuple[Numbers, ...]  # [device][partition]
     before: tuple[Numbers, ...]  # [device][partition] datapoints
     layers: tuple[Layer, ...]
+    devices: Texts = ()  # their names, where they have some
 
     def __post_init__(self) -> None:
         devices, partitions = len(self.positions), len(self.partitions)
         if not devices:
             raise ValueError(f"there is no device on {self.title!r:.80}")
         _same(self.title, 2, *map(len, self.positions))
-        for each in (self.cluster, self.threshold, self.before):
+        for each in (self.cluster, self.threshold, self.before, self.devices or self.cluster):
             _same(self.title, devices, len(each))
         for layer in self.layers:
             _same(self.title, devices, len(layer.after), len(layer.satisfied))

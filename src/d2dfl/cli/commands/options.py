@@ -30,7 +30,7 @@ TrustRule = Annotated[
     str | None,
     typer.Option(
         "--trust",
-        help="random:P, block, rows:S, columns:S, full, none, or an .npy file.  [default: random:0.5]",
+        help="random:P, block, rows:S, columns:S, full, none, or an .npy file (receiver first).  [default: random:0.5]",
         show_default=False,
     ),
 ]
@@ -66,12 +66,17 @@ DataFile = Annotated[
 ]
 LabelColumn = Annotated[
     str | None,
-    typer.Option("--label-column", help="Column of --data with the labels.  [default: label]", show_default=False),
+    typer.Option(
+        "--label-column", "--label", help="Column of --data with the labels.  [default: label]", show_default=False
+    ),
 ]
 DeviceColumn = Annotated[
     str | None,
     typer.Option(
-        "--device-column", help="Column of --data that says who holds a row.  [default: device]", show_default=False
+        "--device-column",
+        "--device",
+        help="Column of --data that says who holds a row.  [default: device]",
+        show_default=False,
     ),
 ]
 LinksFile = Annotated[

@@ -25,7 +25,8 @@ class NetworkConfig(Section):
     threshold: str = option("iid", "datapoints a partition should keep: a share of the device's data, or iid (1/L)")
     trust: str = option(
         "random:0.5",
-        "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, insecure:SHARE, full, none, or an .npy file (R27, R46)",
+        "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, insecure:SHARE, full, none, or an .npy file of "
+        "trust[receiver, transmitter, partition] (R27, R46)",
     )
     file: str = option("", "run, compare: .npz or .json with links of your own, and trust if it is known")
     sha256: str = option("", "its checksum, which a run was made with; empty: any")

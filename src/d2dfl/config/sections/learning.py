@@ -158,7 +158,8 @@ class FederationConfig(Section):
     device: Literal["auto", "cpu", "cuda"] = option("auto", "processor; auto: cuda where there is one")
     margin: float = option(1.0, "unsupervised: margin of the triplet loss (R37)", low=0, high=1000000.0)
     views: Views = option(
-        "all", "R42, unsupervised: the positive of a triplet alone is transformed, or all three, with random light too"
+        "literal",
+        "R42, unsupervised: the positive of a triplet alone is transformed, or all three, with random light too",
     )
     probe: int = option(
         10_000, "unsupervised: pooled training datapoints that linear evaluation learns from", low=1, high=1_000_000_000

@@ -144,7 +144,7 @@ def cluster_weight(terms: Any, members: Any) -> Any:
 
 @kernel
 def total_reward(terms: Any, local: Any, agreement: Any, members: Any, budget: Any, used: Any) -> Any:
-    """N times the objective, as learners and searches add it up; `objective` is the same to be read."""
+    """N times the objective J, as learners and searches add it up."""
     value = terms.own * local.sum()
     if terms.clustered:
         value += len(local) * terms.agreement * agreement
@@ -186,10 +186,10 @@ def cluster_terms(terms: Terms, budget: NDArray[np.float64], requested: NDArray[
 def objective(
     terms: Terms,
     local: NDArray[np.float64],
-    shares: NDArray[np.float64],
-    budgets: NDArray[np.float64],
-    agreement: float = 0.0,
+    agreement: float,
+    members: NDArray[np.float64],
+    budget: NDArray[np.float64],
+    used: NDArray[np.float64],
 ) -> float:
-    """J, the mean overall reward; `shares` is n_k / N and `budgets` the budget term of each cluster."""
-    common = terms.agreement * agreement + terms.gamma * terms.budget * (shares * budgets).sum()
-    return float(terms.own * local.mean() + common)
+    """J, the mean overall reward."""
+    return float(total_reward(terms, local, agreement, members, budget, used)) / len(local)

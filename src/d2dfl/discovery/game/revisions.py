@@ -33,6 +33,15 @@ class LearnerState(NamedTuple):
     revisions: NDArray[np.int64]  # [1]
 
 
+class Cycle(NamedTuple):
+    """One cooling of the learner."""
+
+    begin: float  # messages spent when it began
+    end: float  # and when it is to end
+    limit: float  # that no revision may pass
+    hot: float  # temperature at the beginning
+
+
 @leaf
 def _gumbel(draws: Any, key: Any, device: Any, temperature: Any) -> Any:
     if temperature <= 0.0:
@@ -152,20 +161,18 @@ def run_cycle(
     terms: Any,
     play: Any,
     learner: Any,
+    cycle: Any,
     keys: Any,
-    begin: Any,
-    end: Any,
-    stop: Any,
-    limit: Any,
-    hot: Any,
-    first: Any,
     free: Any,
+    first: Any,
+    stop: Any,
 ) -> Any:
     """Revisions in turn from device `first` on, until `stop` messages are spent or nobody moves at temperature 0.
 
     The temperature falls linearly from `hot`, at `begin` messages, to 0 a little before `end`. Returns the next device,
     or NO_DEVICE where its revision would take more than `limit` messages in all: it is not begun.
     """
+    begin, end, limit, hot = cycle
     devices, edges = play.slots.shape
     cold = max(begin + 0.5 * (end - begin), end - FINISH * devices)
     receiver = first

@@ -21,7 +21,9 @@ class Method:
 
     name: str
     title: str
-    find: "Callable[[Task], LinkChoice]"
+    place: (
+        "Callable[[Task], LinkChoice] | str"  # the function that finds the links, or "file:name" of it in this folder
+    )
     joint: bool  # can choose several links per device at once
     summary: str
     learns: bool = True  # chooses by rewards; rules look at links alone
@@ -33,20 +35,18 @@ class Method:
     costs: Costs | None = None  # what it takes in memory and time, where that is known
 
     @property
+    def find(self) -> "Callable[[Task], LinkChoice]":
+        """The function itself; its file, and the compiler with it, is imported when somebody asks for it."""
+        if not isinstance(self.place, str):
+            return self.place
+        file, name = self.place.split(":")
+        found: Callable[[Task], LinkChoice] = getattr(import_module(f"{__name__}.{file}"), name)
+        return found
+
+    @property
     def installation(self) -> str:
         """The command that brings its package."""
         return install_with(self.extra) if self.extra else f"pip install {self.package}"
-
-
-def at(place: str) -> "Callable[[Task], LinkChoice]":
-    """The function "file:name" of this folder; the file is imported when the function is called."""
-    file, name = place.split(":")
-
-    def find(task: "Task") -> "LinkChoice":
-        found: LinkChoice = getattr(import_module(f"{__name__}.{file}"), name)(task)
-        return found
-
-    return find
 
 
 NO_EXCHANGE = "none"  # the method without links: the zero of every share
@@ -58,7 +58,7 @@ METHODS: dict[str, Method] = {
         Method(
             "marginal",
             "Marginal (ours)",
-            at("marginal:find"),
+            "marginal:find",
             True,
             "log-linear learning on marginal contributions",
             drawn=True,
@@ -67,7 +67,7 @@ METHODS: dict[str, Method] = {
         Method(
             "qlearning",
             "Q-learning (paper)",
-            at("qlearning:find"),
+            "qlearning:find",
             False,
             "the paper's learner: softmax over mean rewards",
             drawn=True,
@@ -76,7 +76,7 @@ METHODS: dict[str, Method] = {
         Method(
             "closest",
             "Closest",
-            at("rules:closest"),
+            "rules:closest",
             False,
             "the nearest device",
             learns=False,
@@ -86,7 +86,7 @@ METHODS: dict[str, Method] = {
         Method(
             "most-trusted",
             "Most trusted",
-            at("rules:most_trusted"),
+            "rules:most_trusted",
             False,
             "the transmitter that trusts with most partitions",
             learns=False,
@@ -95,7 +95,7 @@ METHODS: dict[str, Method] = {
         Method(
             "uniform",
             "Uniform",
-            at("rules:uniform"),
+            "rules:uniform",
             False,
             "a random candidate",
             learns=False,
@@ -105,7 +105,7 @@ METHODS: dict[str, Method] = {
         Method(
             NO_EXCHANGE,
             "No exchange",
-            at("rules:none"),
+            "rules:none",
             False,
             "no link at all",
             learns=False,
@@ -114,7 +114,7 @@ METHODS: dict[str, Method] = {
         Method(
             "gcn",
             "GCN",
-            at("gcn:find"),  # imports torch-geometric: seconds
+            "gcn:find",  # imports torch-geometric: seconds
             False,
             "a graph network at a server (needs the extra gcn)",
             learns=False,
@@ -126,7 +126,7 @@ METHODS: dict[str, Method] = {
         Method(
             "bandit",
             "Bandit",
-            at("bandit:find"),
+            "bandit:find",
             False,
             "UCB1 or EXP3 per device on the paper's reward",
             by_default=False,
@@ -135,7 +135,7 @@ METHODS: dict[str, Method] = {
         Method(
             "greedy",
             "Greedy (central)",
-            at("greedy:find"),
+            "greedy:find",
             True,
             "a server adds the best link until none gains",
             by_default=False,
@@ -144,7 +144,7 @@ METHODS: dict[str, Method] = {
         Method(
             "optimum",
             "Optimum (reference)",
-            at("optimum:find"),
+            "optimum:find",
             True,
             "branch and bound, or multi-start search, with full knowledge",
             by_default=False,

@@ -1,8 +1,9 @@
 """A bandit per device, UCB1 or EXP3, on the paper's overall reward R in synchronous rounds. Not in the paper."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel, leaf
 from d2dfl.discovery.game.draws import uniform
@@ -11,6 +12,16 @@ from d2dfl.discovery.game.tables import allowed
 from d2dfl.discovery.methods.qlearning import CHUNK, cost
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.rng import device_keys
+
+
+class Bandits(NamedTuple):
+    """What the devices know of their actions."""
+
+    total: NDArray[np.float64]  # [device, action] rewards, or logarithms of weights
+    tries: NDArray[np.int64]  # [device, action]
+    seen: NDArray[np.float64]  # [device, 2] lowest and highest reward
+    exp3: bool  # or UCB1
+    width: float  # of the bonus, or share of uniform play
 
 
 @leaf
@@ -64,15 +75,12 @@ def _train(
     board: Any,
     terms: Any,
     work: Any,
-    total: Any,
-    count: Any,
-    seen: Any,
+    learner: Any,
     keys: Any,
     first: Any,
     last: Any,
-    exp3: Any,
-    width: Any,
 ) -> None:
+    total, count, seen, exp3, width = learner
     devices, slots = board.candidates.shape
     actions = total.shape[1]
     chosen = np.empty(devices, np.int64)
@@ -113,9 +121,10 @@ def find(task: Task) -> LinkChoice:
     total, count = np.zeros((devices, actions)), np.zeros((devices, actions), dtype=np.int64)
     seen = np.tile([np.inf, -np.inf], (devices, 1))
     exp3 = config.kind == "exp3"
+    learner = Bandits(total, count, seen, exp3, config.exploration)
     for first in range(0, config.steps, CHUNK):
         last = min(first + CHUNK, config.steps)
-        _train(board, task.terms, work, total, count, seen, keys, first, last, exp3, config.exploration)
+        _train(board, task.terms, work, learner, keys, first, last)
         task.progress(last / config.steps)
     score = np.where(count > 0, total if exp3 else total / np.maximum(count, 1), -np.inf)
     best = np.where((count > 0).any(axis=1), score.argmax(axis=1), -1)

@@ -134,6 +134,11 @@ def _optimum_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> 
     return _label_tables(config, whole, shape) + _heap(config, whole, shape)
 
 
+def _distances(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
+    """Of every candidate, and numbers that tell equals apart."""
+    return 40.0 * shape.devices * shape.slots
+
+
 def _gcn_work(config: Config, game: Game) -> tuple[float, ...]:
     systems, epochs = float(config.gcn.systems), float(config.gcn.epochs)
     steps, links = epochs * min(systems, 128.0), game.stages * game.links
@@ -152,7 +157,7 @@ QLEARNING = Costs(
     ", or fewer steps with --set qlearning.steps=1000",
 )
 BANDIT = Costs((1.4e-08, 3.2e-07, 3.8e-09, 4.3e-10, 9.1e-08), _bandit_work, _bandit_bytes)
-CLOSEST = Costs((5.4e-09,))
+CLOSEST = Costs((1.3e-08,), more_bytes=_distances)
 MOST_TRUSTED = Costs((1.1e-08,))
 UNIFORM = Costs((9.6e-09,))
 NONE = Costs((4.9e-09,))

@@ -10,13 +10,14 @@ links, the state by which the paper's policies choose, and nothing finer.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel, leaf
 from d2dfl.config import ChannelConfig
+from d2dfl.discovery.game.board import Board
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.tables import allowed, rules_of
@@ -73,6 +74,30 @@ def with_losses(graph: Graph, network: Network) -> Graph:
     """The same links and datapoints with the losses of this network: what was planned meets the channel as it is."""
     receivers = np.arange(graph.devices)[:, None]
     return replace(graph, drop=np.where(graph.slots >= 0, network.drop[receivers, graph.slots], 0.0))
+
+
+class Radio(NamedTuple):
+    """How received power changes and is read."""
+
+    mean: float
+    deviation: float
+    lowest: float
+    highest: float
+    factor: float  # loss probability is 1 - exp(-factor / power)
+    levels: int
+    whole_vector: bool  # R5: the letter, a state is the levels of all links
+    noise: NDArray[np.uint64]  # [device] keys of its draws
+
+
+class Policies(NamedTuple):
+    """What the devices have learned, by state and action."""
+
+    total: NDArray[np.float64]  # [device, row, action] rewards
+    tries: NDArray[np.int32]  # [device, row, action]
+    recent: NDArray[np.float64]  # [device, 2] sum and number of the last rewards
+    hashes: NDArray[np.uint64]  # [device, place] hashes of vectors of levels
+    vector: NDArray[np.int64]  # [device, place] their rows
+    used: NDArray[np.int64]  # [device] rows in use
 
 
 @leaf
@@ -135,19 +160,14 @@ def _train(
     rules: Any,
     work: Any,
     radio: Any,
+    policies: Any,
     keys: Any,
-    noise: Any,
-    total: Any,
-    count: Any,
-    recent: Any,
-    index: Any,
-    used: Any,
-    vector: Any,
     first: Any,
     last: Any,
     temperature: Any,
 ) -> None:
-    mean, deviation, lowest, highest, factor, levels, whole_vector = radio
+    mean, deviation, lowest, highest, factor, levels, whole_vector, noise = radio
+    total, count, recent, index, vector, used = policies
     devices, slots = board.candidates.shape
     actions = total.shape[2]
     chosen = np.empty(devices, np.int64)
@@ -228,60 +248,40 @@ def find_dynamic(task: Task) -> LinkChoice:
     actions = slots + int(task.config.discovery.no_link)
     whole_vector = config.state == "vector"
     rows = _rows(settings, whole_vector, config.steps, devices * actions)
-    total, count = np.zeros((devices, rows, actions)), np.zeros((devices, rows, actions), dtype=np.int32)
     width = 2 * rows + 1 if whole_vector else 1
-    index, vector = np.zeros((devices, width), dtype=np.uint64), np.zeros((devices, width), dtype=np.int64)
-    used, recent = np.zeros(devices, dtype=np.int64), np.zeros((devices, 2))
+    policies = Policies(
+        total=np.zeros((devices, rows, actions)),
+        tries=np.zeros((devices, rows, actions), dtype=np.int32),
+        recent=np.zeros((devices, 2)),
+        hashes=np.zeros((devices, width), dtype=np.uint64),
+        vector=np.zeros((devices, width), dtype=np.int64),
+        used=np.zeros(devices, dtype=np.int64),
+    )
     keys = device_keys(task.seed, "qlearning", task.stage, devices=devices)
-    noise = device_keys(task.seed, "dynamic-power", task.stage, devices=devices)
-    factor = (2.0**settings.rate - 1.0) * channel.noise_power(settings)
-    radio = (
-        settings.mean,
-        settings.power_deviation,
-        settings.lowest,
-        settings.highest,
-        factor,
-        settings.levels,
-        whole_vector,
+    radio = Radio(
+        mean=settings.mean,
+        deviation=settings.power_deviation,
+        lowest=settings.lowest,
+        highest=settings.highest,
+        factor=(2.0**settings.rate - 1.0) * channel.noise_power(settings),
+        levels=settings.levels,
+        whole_vector=whole_vector,
+        noise=device_keys(task.seed, "dynamic-power", task.stage, devices=devices),
     )
     for first, last, temperature in temperatures(config):
         for begin in range(first, last, CHUNK):
             end = min(begin + CHUNK, last)
-            _train(
-                board,
-                task.terms,
-                rules,
-                work,
-                radio,
-                keys,
-                noise,
-                total,
-                count,
-                recent,
-                index,
-                used,
-                vector,
-                begin,
-                end,
-                temperature,
-            )
+            _train(board, task.terms, rules, work, radio, policies, keys, begin, end, temperature)
             task.progress(end / config.steps)
-    chosen = _read_off(task, board, total, count, index, used, vector, keys, whole_vector)
+    chosen = _read_off(task, board, policies, keys, whole_vector)
     messages, bits = cost(task, config.steps)
     return LinkChoice(np.where(chosen < slots, chosen, -1).astype(np.int32)[:, None], messages, bits, config.steps)
 
 
 def _read_off(
-    task: Task,
-    board: Any,
-    total: Any,
-    count: Any,
-    index: Any,
-    used: Any,
-    vector: Any,
-    keys: Any,
-    whole_vector: bool,
+    task: Task, board: Board, policies: Policies, keys: NDArray[np.uint64], whole_vector: bool
 ) -> NDArray[np.int64]:
+    total, count, _, index, vector, used = policies
     slots, actions = board.candidates.shape[1], total.shape[2]
     level = channel.quantise(task.network.rss, task.config.channel)
     result = np.empty(len(level), dtype=np.int64)

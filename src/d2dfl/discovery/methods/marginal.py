@@ -29,7 +29,7 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.estimates import expected_bonus
 from d2dfl.discovery.game.pair_claims import claim_values
-from d2dfl.discovery.game.revisions import NO_DEVICE, SLIGHT, LearnerState, run_cycle, temperature_unit
+from d2dfl.discovery.game.revisions import NO_DEVICE, SLIGHT, Cycle, LearnerState, run_cycle, temperature_unit
 from d2dfl.discovery.game.state import Play, load, start, total
 from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
 from d2dfl.partition.sketches import VALUES
@@ -51,16 +51,8 @@ def introduce(
 
     Where introductions would cost over a tenth of the budget, receivers take them from their most reliable links only.
     """
-    devices, slots = board.candidates.shape
-    partitions = board.counts.shape[1]
-    known = board.candidates >= 0
-    affordable = max(1, int(INTRODUCTIONS * budget))
-    if affordable < slots:
-        loss = np.where(known, board.drop, np.inf)
-        kept = np.argpartition(loss, affordable - 1, axis=1)[:, :affordable]
-        chosen = np.zeros_like(known)
-        np.put_along_axis(chosen, kept, True, axis=1)
-        known &= chosen
+    devices, partitions = board.counts.shape
+    known = _within(board, max(1, int(INTRODUCTIONS * budget)))
     introductions = float(known.sum())
     bonus = np.zeros(known.shape, dtype=np.float32)
     reals, sums = 1.0, 1.0
@@ -94,6 +86,18 @@ def introduce(
     )
 
 
+def _within(board: Board, affordable: int) -> NDArray[np.bool_]:
+    """[receiver, slot] links over which a receiver is introduced: all, or as many of the most reliable as it can afford."""
+    known: NDArray[np.bool_] = board.candidates >= 0
+    if affordable < known.shape[1]:
+        loss = np.where(known, board.drop, np.inf)
+        kept = np.argpartition(loss, affordable - 1, axis=1)[:, :affordable]
+        chosen = np.zeros_like(known)
+        np.put_along_axis(chosen, kept, True, axis=1)
+        known &= chosen
+    return known
+
+
 def find(task: Task) -> LinkChoice:
     """Spend the message budget in cycles and keep the best graph."""
     config, board, terms = task.config.marginal, task.board(), task.terms
@@ -112,10 +116,16 @@ def find(task: Task) -> LinkChoice:
     choices = 1.0 + float(learner.known.sum(axis=1).mean())
     hot = config.temperature * float(temperature_unit(board, terms, play, learner.known)) / max(np.log(choices), 1.0)
     best, best_total = play.slots.copy(), -np.inf
-    for cycle in range(cycles):
+    for number in range(cycles):
         begin = float(learner.messages[0])
-        end = begin + (limit - begin) / (cycles - cycle) - closing
-        room = _cycle(task, board, terms, play, learner, keys, (begin, end, limit - closing), hot, free)
+        end = begin + (limit - begin) / (cycles - number) - closing
+        cycle = Cycle(begin, end, limit - closing, hot)
+        stride = max((end - begin) / 20, 1.0)  # interrupted now and then to show progress
+        learner.quiet[0], device = 0, 0
+        while learner.messages[0] < end and learner.quiet[0] < devices and device != NO_DEVICE:
+            stop = min(float(learner.messages[0]) + stride, end)
+            device = run_cycle(board, terms, play, learner, cycle, keys, free, device, stop)
+            task.progress(min(float(learner.messages[0]) / cycle.limit, 1.0))
         value = total(board, terms, play) + _granted(play, learner)
         learner.messages[0] += closing
         learner.reals[0] += closing
@@ -123,7 +133,7 @@ def find(task: Task) -> LinkChoice:
             best, best_total = play.slots.copy(), value
         else:
             play = load(board, terms, best)
-        if not room or learner.messages[0] + 5.0 * devices > limit:
+        if device == NO_DEVICE or learner.messages[0] + 5.0 * devices > limit:
             break
     return _found(task, best, learner)
 
@@ -132,29 +142,6 @@ def _granted(play: Play, learner: LearnerState) -> float:
     """What the links in force are worth beyond the objective."""
     receivers, edges = np.nonzero(play.slots >= 0)
     return float(learner.claim[receivers, play.slots[receivers, edges]].sum())
-
-
-def _cycle(
-    task: Task,
-    board: Board,
-    terms: Terms,
-    play: Play,
-    learner: LearnerState,
-    keys: NDArray[np.uint64],
-    span: tuple[float, float, float],
-    hot: float,
-    free: NDArray[np.bool_],
-) -> bool:
-    """One cycle, interrupted now and then to show progress. Returns whether there was room for all that it began."""
-    begin, end, limit = span
-    learner.quiet[0] = 0
-    device, devices = 0, task.network.devices
-    stride = max((end - begin) / 20, 1.0)
-    while learner.messages[0] < end and learner.quiet[0] < devices and device != NO_DEVICE:
-        stop = min(float(learner.messages[0]) + stride, end)
-        device = run_cycle(board, terms, play, learner, keys, begin, end, stop, limit, hot, device, free)
-        task.progress(min(float(learner.messages[0]) / limit, 1.0))
-    return device != NO_DEVICE
 
 
 def _found(task: Task, slots: NDArray[np.int32], learner: LearnerState) -> LinkChoice:

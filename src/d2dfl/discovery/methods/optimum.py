@@ -6,7 +6,7 @@ itself, with a bound per device and choice.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,21 +107,21 @@ def choice_bounds(board: Any, terms: Any) -> Any:
     return bounds
 
 
+class Tree(NamedTuple):
+    """All choices of all devices, and what bounds them."""
+
+    bounds: NDArray[np.float64]  # [device, choice] the most that it can be worth; the first choice is no link
+    order: NDArray[np.int64]  # [device, place] choices, the best-bounded first
+    ceiling: float  # of the budget terms
+    free: NDArray[np.bool_]  # [device] may choose no link
+    limit: int  # nodes to visit
+
+
 @kernel
-def _branch(
-    board: Any,
-    terms: Any,
-    play: Any,
-    bounds: Any,
-    order: Any,
-    ceiling: Any,
-    found: Any,
-    best: Any,
-    limit: Any,
-    free: Any,
-) -> Any:
+def _branch(board: Any, terms: Any, play: Any, tree: Any, found: Any, best: Any) -> Any:
     """Depth-first over the devices, best-bounded choices first. Returns the best value, the nodes visited, and whether
     the search was complete."""
+    bounds, order, ceiling, free, limit = tree
     devices, choices = bounds.shape
     rest = np.zeros(devices + 1)  # best that devices from here on can add
     for device in range(devices - 1, -1, -1):
@@ -224,18 +224,9 @@ def find(task: Task) -> LinkChoice:
         table = np.concatenate([np.full((devices, 1), np.inf) if bounds is None else bounds[:, :1], limits], axis=1)
         order = np.argsort(-table, axis=1, kind="stable")
         slots = best[:, 0].copy()
-        value, _, proven = _branch(
-            board,
-            terms,
-            empty,
-            table,
-            order,
-            ceiling,
-            slots,
-            value,
-            task.config.optimum.nodes,
-            free_choice(board, task.config.discovery.no_link),
-        )
+        free = free_choice(board, task.config.discovery.no_link)
+        tree = Tree(table, order, ceiling, free, task.config.optimum.nodes)
+        value, _, proven = _branch(board, terms, empty, tree, slots, value)
         best = slots[:, None]
         bound = float(value) / devices if proven else bound
     return LinkChoice(best, upper_bound=bound, proven=bool(proven))

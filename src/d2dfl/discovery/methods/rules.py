@@ -39,7 +39,8 @@ def closest(task: Task) -> LinkChoice:
     network, channel = task.network, task.config.channel
     scores = [1.0 - network.drop]
     if network.positions is not None and not channel.dynamic and channel.kind not in UNPLACED:
-        scores.insert(0, -np.linalg.norm(network.positions[network.candidates] - network.positions[:, None], axis=2))
+        across, along = (axis[network.candidates] - axis[:, None] for axis in network.positions.T)
+        scores.insert(0, -np.hypot(across, along))
     if channel.dynamic and network.rss is not None:
         scores.append(network.rss)  # R45: of links with the same mean loss, the one that is strongest right now
     return LinkChoice(highest(network.candidates, stream(task.seed, "closest", task.stage), *scores))

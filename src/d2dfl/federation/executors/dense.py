@@ -55,10 +55,10 @@ class Dense(Stack):
 
     def __init__(self, job: Job) -> None:
         # Only now: the compiler takes as much memory as a small network, and most trainings do without it.
-        from d2dfl.federation.executors.dense_kernels import train_devices
+        from d2dfl.federation.executors import dense_kernels
 
         super().__init__(job)
-        self.train_devices = train_devices
+        self.kernels = dense_kernels
         widths = widths_of(job.model)
         if widths is None:
             raise ValueError("not a sequence of dense layers")
@@ -67,35 +67,20 @@ class Dense(Stack):
         self.targets = job.targets.numpy()
 
     def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
-        settings = self.job.settings
+        settings, rows = self.job.settings, params.numpy()
         remembered = memory["momentum"].numpy() if memory else np.empty((0, 0), dtype=np.float32)
-        pull = settings.mu if self.job.proximal else 0.0
-        rates = (settings.learning_rate, settings.momentum, settings.weight_decay, pull)
-        return self._run(params, remembered, plan, rates)
-
-    def gradients(self, params: Tensor, plan: Plan) -> Tensor:
-        # A step of no size and without a past leaves the weights, and the gradient as momentum.
-        found = np.zeros(params.shape, dtype=np.float32)
-        losses = self._run(params, found, plan, (0.0, 0.0, 0.0, 0.0))
-        params[torch.from_numpy(plan.rows)] = torch.from_numpy(found[plan.rows])
-        return losses
-
-    def _run(
-        self, params: Tensor, remembered: NDArray[np.float32], plan: Plan, sizes: tuple[float, float, float, float]
-    ) -> Tensor:
-        """The compiled steps, with learning rate, momentum, weight decay and pull to the last global model."""
-        rows = params.numpy()
         losses = np.empty(plan.indices.shape[:2], dtype=np.float32)
         classes = self.job.loss is CROSS_ENTROPY
         labels = self.targets if classes else np.empty(0, dtype=np.int64)
         values = np.empty((0, 0), dtype=np.float32) if classes else self.targets.reshape(len(self.targets), -1)
-        rates = tuple(map(np.float32, sizes))
+        pull = settings.mu if self.job.proximal else 0.0
+        rates = tuple(map(np.float32, (settings.learning_rate, settings.momentum, settings.weight_decay, pull)))
+
+        datapoints = self.kernels.Datapoints(self.inputs, labels, values)
+        steps = self.kernels.Steps(plan.rows, plan.indices, plan.counts, losses)
 
         def work(part: NDArray[np.intp]) -> None:
-            self.train_devices(
-                *(rows, remembered, self.inputs, labels, values),
-                *(plan.rows, plan.indices, plan.counts, self.widths, rates, part, losses),
-            )
+            self.kernels.train_devices(rows, remembered, datapoints, steps, self.widths, rates, part)
 
         parts = np.array_split(np.arange(len(plan.rows)), min(torch.get_num_threads(), len(plan.rows)))
         if len(parts) == 1:

@@ -1,8 +1,9 @@
 """Compiled training of small dense networks, for dense.py."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel
 
@@ -148,22 +149,28 @@ def _backward(
         _descend(row[at:][:1], held[at:][:1], single, anchor[at:][:1], rates)
 
 
+class Datapoints(NamedTuple):
+    """What minibatches are drawn from."""
+
+    inputs: NDArray[np.float32]  # [datapoint, value]
+    labels: NDArray[np.int64]  # [datapoint], or empty
+    values: NDArray[np.float32]  # [datapoint, target] where there are no labels
+
+
+class Steps(NamedTuple):
+    """What active devices train on (batches.Plan), and where their losses go."""
+
+    rows: NDArray[np.int64]  # [active] its row of the models
+    indices: NDArray[np.int64]  # [step, active, place] datapoints
+    counts: NDArray[np.int64]  # [active] datapoints in a minibatch
+    losses: NDArray[np.float32]  # [step, active]
+
+
 @kernel(nogil=True)
-def train_devices(
-    params: Any,
-    momentum: Any,
-    inputs: Any,
-    labels: Any,
-    values: Any,
-    rows: Any,
-    indices: Any,
-    counts: Any,
-    widths: Any,
-    rates: Any,
-    part: Any,
-    losses: Any,
-) -> None:
-    """All steps of a plan for the active devices in `part`. Without momentum that lasts, it starts anew."""
+def train_devices(params: Any, momentum: Any, datapoints: Any, work: Any, widths: Any, rates: Any, part: Any) -> None:
+    """All steps of the active devices in `part`. Without momentum that lasts, it starts anew."""
+    inputs, labels, values = datapoints
+    rows, indices, counts, losses = work
     steps, most = indices.shape[0], indices.shape[2]
     layers = len(widths) - 1
     bases = np.zeros(layers + 1, dtype=np.int64)

@@ -1,7 +1,7 @@
 """Local steps of all devices between two aggregations: the `loop` executor, device after device."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -45,9 +45,6 @@ class Executor(Protocol):
     def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
         """Take the steps of a plan, in place; losses [step, active] before each."""
 
-    def gradients(self, params: Tensor, plan: Plan) -> Tensor:
-        """Put in the place of each active row its gradient in the plan's one minibatch; losses [1, active]."""
-
     def evaluate(self, params: Tensor, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Mean loss [row] and mean score [row] of each row of params on the same datapoints."""
 
@@ -77,13 +74,6 @@ class Desk:
             losses[step] = self._gradient(parameters, chosen, key)
             descend(row, self.gradient, memory, anchor, self.job.settings)
         return losses
-
-    def send(self, row: Tensor, chosen: Tensor, key: int) -> Tensor:
-        """The loss of one device; its row becomes the gradient."""
-        self.model.train()
-        loss = self._gradient(self.job.layout.bind(self.model, row), chosen, key)
-        row.copy_(self.gradient)
-        return loss
 
     def _gradient(self, parameters: list[nn.Parameter], chosen: Tensor, key: int) -> Tensor:
         """Fill self.gradient with the gradient of the mean loss, and return that loss."""
@@ -119,22 +109,6 @@ class Loop:
         self.desks: list[Desk] = []
 
     def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
-        def steps(desk: Desk, device: int, chosen: Tensor, keys: Sequence[int]) -> Tensor:
-            row = params[device]
-            own = {name: rows[device] for name, rows in memory.items()} or blank_memory(self.job.settings, row)
-            return desk.train(row, own, chosen, keys)
-
-        return self._for_all(params, plan, steps)
-
-    def gradients(self, params: Tensor, plan: Plan) -> Tensor:
-        return self._for_all(
-            params, plan, lambda desk, device, chosen, keys: desk.send(params[device], chosen[0], keys[0])
-        )
-
-    def _for_all(
-        self, params: Tensor, plan: Plan, task: Callable[[Desk, int, Tensor, Sequence[int]], Tensor]
-    ) -> Tensor:
-        """What a desk does for each device of a plan, with its minibatches [step, datapoint] and keys: losses."""
         job = self.job
         losses = torch.empty(plan.indices.shape[:2], device=params.device)
         indices = torch.from_numpy(plan.indices).to(params.device)
@@ -146,10 +120,13 @@ class Loop:
             free.put(desk)
 
         def work(number: int) -> None:
+            device = int(plan.rows[number])
+            row = params[device]
+            own = {name: rows[device] for name, rows in memory.items()} or blank_memory(job.settings, row)
             chosen = indices[:, number, : plan.counts[number]]
             desk = free.get()
             try:
-                losses[:, number] = task(desk, int(plan.rows[number]), chosen, plan.keys[:, number].tolist())
+                losses[:, number] = desk.train(row, own, chosen, plan.keys[:, number].tolist())
             finally:
                 free.put(desk)
 

@@ -22,7 +22,6 @@ Losses = Callable[[Sequence[Tensor], Tensor, Tensor, Tensor], Tensor]
 COMPILED = 1 << 18  # parameters from which compiling pays: smaller models wait for their kernels to be started anyhow
 KEPT = 4  # kinds of models and shapes whose compiled code stays
 WIDTH = 50  # devices at once in compiled code: more are no faster (H200: 3.5 ms a step of 25 AlexNets, 33 of 250)
-POINTS = 1 << 12  # datapoints of all devices in one pass of full gradients (FedSGD), which bounds its memory
 TESTED = 8192  # datapoints times models in one pass of a test on a GPU, where each pass waits for its start
 _kept: dict[tuple[object, ...], "Losses"] = {}
 
@@ -119,26 +118,6 @@ class Stack:
         losses = [self._train(params, memory, part) for part in plan.parts(width)]
         return torch.cat(losses, dim=1)[:, : len(plan.rows)]
 
-    def gradients(self, params: Tensor, plan: Plan) -> Tensor:
-        # Few devices at once, equally many in each pass: a pass is as large whatever the number of devices.
-        most = max(1, POINTS // min(PIECE, plan.indices.shape[2]))
-        width = -(-len(plan.rows) // -(-len(plan.rows) // most))
-        losses = [self._gradients(params, part) for part in plan.parts(width)]
-        return torch.cat(losses, dim=1)[:, : len(plan.rows)]
-
-    def _gradients(self, params: Tensor, plan: Plan) -> Tensor:
-        indices, shares = _minibatches(plan, params.device)
-        active = torch.from_numpy(plan.rows).to(params.device)
-        rows = params[active]
-        if self.gradient.shape != rows.shape:
-            self.gradient = torch.empty_like(rows)
-        leaves = [view.detach().requires_grad_() for view in self.job.layout.views(rows)]
-        self.job.model.train()
-        self.losses = self.plain  # a last piece is of any size: compiled code would be compiled for each
-        losses = self._gradient(leaves, indices[0], shares, plan, 0)
-        params[active[: plan.real]] = self.gradient[: plan.real]
-        return losses.unsqueeze(0)
-
     def _train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
         job, place = self.job, params.device
         chosen = plan.chosen
@@ -149,7 +128,9 @@ class Stack:
             self.gradient = torch.empty_like(rows)
         leaves = [view.detach().requires_grad_() for view in job.layout.views(rows)]
         anchor = rows.clone() if job.proximal else None
-        indices, shares = _minibatches(plan, place)
+        indices = torch.from_numpy(plan.indices).to(place)
+        counts = torch.from_numpy(plan.counts).to(place)[:, None]
+        shares = (torch.arange(indices.shape[2], device=place) < counts) / counts
         losses = torch.empty(plan.indices.shape[:2], device=place)
         job.model.train()
         if self.compiles:
@@ -217,13 +198,6 @@ class Stack:
             losses += self.per_sample(outputs, wanted).sum(dim=1)
             scores += self.score(outputs, wanted).sum(dim=1)
         return losses / len(inputs), scores / len(inputs)
-
-
-def _minibatches(plan: Plan, place: torch.device) -> tuple[Tensor, Tensor]:
-    """Datapoints [step, row, n] of a plan, and the share [row, n] of each in its row's mean."""
-    indices = torch.from_numpy(plan.indices).to(place)
-    counts = torch.from_numpy(plan.counts).to(place)[:, None]
-    return indices, (torch.arange(indices.shape[2], device=place) < counts) / counts
 
 
 def obstacle(job: Job) -> str | None:

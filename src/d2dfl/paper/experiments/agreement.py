@@ -8,11 +8,12 @@ from itertools import product
 import numpy as np
 
 from d2dfl.config import RewardConfig
-from d2dfl.paper import NONE, Cell, Experiment, Point, Results, Shown, Values, each
+from d2dfl.paper import NONE, Cell, Experiment, Point, Results, Shown, Values, each, text
 from d2dfl.paper.catalogue import scripts_folder
 from d2dfl.paper.verdicts import expected
 from d2dfl.report.findings import Table
 from d2dfl.rng import stream
+from d2dfl.terminal import number
 
 DEVICES, CLASSES, COMPONENTS, CLUSTERS = 10, 10, 8, 7
 BETWEEN = 1.3  # variance between classes over variance within, as on 8 components of digits and Fashion-MNIST
@@ -70,7 +71,7 @@ def show(results: Results) -> Shown:
     rows = tuple(
         (
             f"{alpha:g}",
-            *(f"{ours[:, n, m].mean():+.2f} ± {ours[:, n, m].std():.2f} ({paper[n, m]:+.2f})" for m in range(side)),
+            *(f"{text(ours[:, n, m], 2)} ({number(float(paper[n, m]), 2)})" for m in range(side)),
         )
         for n, alpha in enumerate(PAPER["alphas"])
     )

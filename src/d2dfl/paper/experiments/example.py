@@ -19,9 +19,9 @@ def measure(cell: Cell) -> Values:
     from d2dfl import Network
     from d2dfl.discovery.evaluation import graph_of
 
-    trust = np.zeros((3, 3, 5))
-    trust[1, 0] = [1, 0, 1, 1, 0]
-    trust[1, 2] = [1, 1, 1, 0, 0]
+    trust = np.zeros((3, 3, 5))  # [receiver, transmitter, label]
+    trust[0, 1] = [1, 0, 1, 1, 0]
+    trust[2, 1] = [1, 1, 1, 0, 0]
     network = Network.from_arrays(
         counts=[[20, 0, 0, 0, 20], [20, 20, 20, 20, 20], [0, 20, 0, 20, 0]],
         threshold=np.full((3, 5), 10.0),

@@ -3,7 +3,7 @@ every round, for rounds until 60 %."""
 
 from d2dfl.paper import CONTENDERS, Experiment, Point, Results, Shown, curves_until, task
 
-ROUNDS = {"tiny": 8, "small": 120, "paper": 200}
+ROUNDS = {"tiny": 4, "small": 120, "paper": 200}
 TARGET = 0.6
 
 

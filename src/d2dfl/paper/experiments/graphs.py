@@ -30,11 +30,10 @@ from d2dfl.paper import (
     sweep_table,
     task,
 )  # fmt: skip
-from d2dfl.paper.cells import dataset_of
 from d2dfl.report.findings import Map, read_record
 
 if TYPE_CHECKING:
-    from d2dfl.experiment.pipeline import Prepared
+    from d2dfl.experiment.pipeline import PreparedCell
 
 CONTENDERS = (NONE, *(item for terms in TERMS for item in terms.contenders))
 DRAWN = (*ON_PAPERS.contenders, OURS, FIVE)
@@ -53,13 +52,13 @@ def measure(cell: Cell) -> Values:
     drawn = next((contender for contender in DRAWN if contender.name == cell.contender), None)
     if cell.seed == 0 and drawn is not None and item.discovery is not None:  # one map is enough to look at
         layer = replace(layer_of(drawn.title, item.discovery, cell.contender), satisfied=tuple(values["five"]))
-        found = map_of("Seed 0", item.discovery.network, [layer], dataset_of(cell.config).class_names)
+        found = map_of("Seed 0", item.discovery.network, [layer])
         if found is not None:
             values["map"] = asdict(found)
     return values
 
 
-def labels_at_five_percent(item: "Prepared") -> list[int]:
+def labels_at_five_percent(item: "PreparedCell") -> list[int]:
     """[device] by the rule under which the graph was sought."""
     from d2dfl.discovery.evaluation import evaluate
 

@@ -8,7 +8,8 @@ accuracy, in which each of its three labels counts the same, says 0.33 of that.
 import numpy as np
 
 from d2dfl.experiment.cell import Contender
-from d2dfl.paper import NONE, Experiment, Point, Quantities, Results, Shown, Values, exchange_only, line, task
+from d2dfl.paper import NONE, Experiment, Point, Quantities, Results, Shown, Values, exchange_only, line, task, text
+from d2dfl.paper.charts import dashes
 from d2dfl.report.findings import Chart, Table
 
 COMPONENTS = {"tiny": (2, 8), "small": (2, 4, 8, 16, 32), "paper": (2, 4, 8, 16, 32)}
@@ -61,10 +62,11 @@ def show(results: Results) -> Shown:
 
 def _table(title: str, found: np.ndarray, scale: str) -> Table:
     rows = tuple(
-        (f"{1 - share:.0%} unlabelled", *(f"{v:.3f}" for v in np.nanmean(found[n], axis=1)))
+        (f"{1 - share:.0%} unlabelled", *(text(values) for values in found[n]))
         for n, share in enumerate(LABELLED[scale])
     )
-    note = "A device that gives every datapoint its most frequent label gets 0.70 right, 0.33 balanced."
+    note = "Mean ± deviation over seeds. A device that gives every datapoint its most frequent label gets 0.70 right, 0.33 balanced."
+    note = "; ".join(filter(None, (note, dashes(rows, "not measured"))))
     return Table(title, ("", *(f"{n} components" for n in COMPONENTS[scale])), rows, note)
 
 

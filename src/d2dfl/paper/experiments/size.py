@@ -53,7 +53,7 @@ def show(results: Results) -> Shown:
             spent = partial(kilojoules, target=share * hardest)
             what = f"Kilojoules until accuracy {share * hardest:.3f}, {title}"
             charts.append(Chart(what, "devices", "kJ, first-order radio", sweep_lines(results, own, spent)))
-            tables.append(sweep_table(results, what, spent, 0, own))
+            tables.append(sweep_table(results, f"{what} (lower is better)", spent, 0, own))
         tables.append(sweep_table(results, f"Of which before training (D2D), {title}", before_training, 2, own))
         quantities[f"exponent @ {title}"] = {
             system.name: growth([results.each(point, system.name, spent) for point in own], own) for system in SYSTEMS

@@ -163,13 +163,24 @@ def _key(heading: str, text: str, **look: Any) -> go.Scatter:
 
 def _traces(scene: Scene) -> list[go.Scatter]:
     """Links, the places where they answer the pointer, and devices on top."""
+    on_top = [_devices(scene), *_labels(scene)]
     if not len(scene.links.sender):
-        return [_devices(scene)]
+        return on_top
     places = np.array([0.3, 0.5, 0.7] if len(scene.links.sender) < MANY else [0.5])
     spots = curves(scene.stage, scene.links, places).reshape(-1, 2)
     words = {"text": [text for text in _link_words(scene) for _ in places], "hoverinfo": "text"}
     answers = _trace(spots, mode="markers", marker={"size": 12, "opacity": 0}, **words)
-    return [*_link_lines(scene), _heads(scene), answers, _devices(scene)]
+    return [*_link_lines(scene), _heads(scene), answers, *on_top]
+
+
+def _labels(scene: Scene) -> list[go.Scatter]:
+    """The names of devices that have some, beside their circles."""
+    if not scene.network.device_names or scene.stage.radius < draw.READABLE:
+        return []
+    beside = scene.stage.xy + np.array([0.6, -0.6]) * scene.stage.radius
+    texts = [_words(draw.short_name(name)) for name in scene.network.device_names]
+    look = {"mode": "text", "text": texts, "textposition": "bottom right", "textfont": {"size": 10}}
+    return [_trace(beside, hoverinfo="skip", **look)]
 
 
 def _link_lines(scene: Scene) -> list[go.Scatter]:
@@ -214,22 +225,23 @@ def _devices(scene: Scene) -> go.Scatter:
 
 def _device_words(scene: Scene) -> list[str]:
     network, links, result = scene.network, scene.links, scene.evaluation
+    names = _device_names(scene)
     peers: list[list[str]] = [[] for _ in range(network.devices)]
     moved = links.amount.sum(axis=1)
     for sender, receiver, amount, drop in zip(links.sender, links.receiver, moved, links.drop, strict=True):
         arrive = _number(amount * (1 - drop))
-        peers[receiver].append(f"device {sender} sends it {_number(amount)} ({arrive} expected to arrive)")
-        peers[sender].append(f"it sends {_number(amount)} to device {receiver}")
+        peers[receiver].append(f"device {names[sender]} sends it {_number(amount)} ({arrive} expected to arrive)")
+        peers[sender].append(f"it sends {_number(amount)} to device {names[receiver]}")
     texts = []
     for device, counts in enumerate(
         np.stack([network.counts, result.counts_after, network.threshold], axis=2).tolist()
     ):
         head = [
-            f"<b>Device {device}</b>, cluster C{network.cluster[device]}",
+            f"<b>Device {names[device]}</b>, cluster C{network.cluster[device]}",
             f"{result.labels_satisfied[device]} of {network.partitions} labels satisfied",
         ]
         held = [
-            f"partition {index}: {_number(before)} → {_number(after)} (wants {_number(wanted)})"
+            f"{_words(network.partition_name(index))}: {_number(before)} → {_number(after)} (wants {_number(wanted)})"
             for index, (before, after, wanted) in enumerate(counts)
             if before > 0 or after > 0
         ]
@@ -237,18 +249,26 @@ def _device_words(scene: Scene) -> list[str]:
     return texts
 
 
+def _device_names(scene: Scene) -> list[str]:
+    return [_words(scene.network.device_name(device)) for device in range(scene.network.devices)]
+
+
 def _link_words(scene: Scene) -> list[str]:
-    links, partitions = scene.links, scene.network.partitions
+    links, partitions, names = scene.links, scene.network.partitions, _device_names(scene)
     texts = []
     for sender, receiver, trusted, amounts, drop in zip(
         links.sender, links.receiver, links.trusted, links.amount.tolist(), links.drop, strict=True
     ):
         head = [
-            f"<b>Device {sender} → device {receiver}</b>",
+            f"<b>Device {names[sender]} → device {names[receiver]}</b>",
             f"loss probability {drop:.1%}, {trusted} of {partitions} partitions trusted",
             f"{_number(sum(amounts))} datapoints",
         ]
-        parts = [f"partition {index}: {_number(amount)}" for index, amount in enumerate(amounts) if amount > 0]
+        parts = [
+            f"{_words(scene.network.partition_name(index))}: {_number(amount)}"
+            for index, amount in enumerate(amounts)
+            if amount > 0
+        ]
         texts.append("<br>".join([*head, *_some(parts)]))
     return texts
 

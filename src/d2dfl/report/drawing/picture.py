@@ -6,7 +6,7 @@ Pages are laid out in points (1/72 inch): text, nodes and arrows keep their size
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy as np
@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.font_manager import findfont, get_font
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Patch
@@ -21,10 +22,7 @@ from matplotlib.path import Path as Outline
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from d2dfl.discovery.evaluation import Evaluation
 from d2dfl.errors import UserError
-from d2dfl.network import Network
-from d2dfl.network.graph import Graph
 from d2dfl.report.drawing.scene import (
     Array,
     Arrows,
@@ -38,8 +36,14 @@ from d2dfl.report.drawing.scene import (
     stage_of,
 )
 from d2dfl.storage import write_whole
+from d2dfl.terminal import plain
 
-Method = tuple[str, Graph, Evaluation]
+if TYPE_CHECKING:  # a page needs no compiler
+    from d2dfl.discovery.evaluation import Evaluation
+    from d2dfl.network import Network
+    from d2dfl.network.graph import Graph
+
+Method = tuple[str, "Graph", "Evaluation"]
 
 # Vermillion, amber and teal: at least 28 apart in CIELAB for simulated protan, deutan and tritan vision.
 LEVELS = ("#c8471c", "#efb03f", "#0b7a75")
@@ -52,17 +56,19 @@ SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
 COLUMNS = 5  # panels in a row
 GAP, LINE, KEYS = 14.0, 13.0, 132.0  # gap between panels, height of a line, width of a block of keys
+LONGEST = 12  # characters of a name beside a circle
+SMALLEST = 6.5  # size to which a line of words may shrink before it is cut
 READABLE = 5.0  # node radius from which numbers and cluster names are written
 
 
 def draw_graph(
-    network: Network, graph: Graph, evaluation: Evaluation, path: Path, title: str = "", subtitle: str = ""
+    network: "Network", graph: "Graph", evaluation: "Evaluation", path: Path, title: str = "", subtitle: str = ""
 ) -> None:
     """Draw one graph into a file; its suffix says the format."""
     _draw(network, [(title, graph, evaluation)], path, subtitle)
 
 
-def draw_row(network: Network, methods: Sequence[Method], path: Path) -> None:
+def draw_row(network: "Network", methods: Sequence[Method], path: Path) -> None:
     """Draw graphs of one network, (title, graph, evaluation) each, side by side; in rows when more than 5."""
     if not methods:
         raise UserError("there is nothing to draw: give at least one graph")
@@ -70,7 +76,7 @@ def draw_row(network: Network, methods: Sequence[Method], path: Path) -> None:
 
 
 def graph_figure(
-    network: Network, graph: Graph, evaluation: Evaluation, title: str = "", path: Path | None = None
+    network: "Network", graph: "Graph", evaluation: "Evaluation", title: str = "", path: Path | None = None
 ) -> Figure:
     """One graph as a figure of matplotlib; with a path it is drawn there, too."""
     if path is not None:
@@ -89,7 +95,7 @@ def check_suffix(path: Path) -> str:
     return suffix
 
 
-def _draw(network: Network, methods: Sequence[Method], path: Path, subtitle: str) -> None:
+def _draw(network: "Network", methods: Sequence[Method], path: Path, subtitle: str) -> None:
     suffix = check_suffix(path)
     alone = len(methods) == 1 or suffix == ".html"
     stage = stage_of(network, 400.0 if alone else float(np.clip(690 / len(methods), 216, 300)))
@@ -135,7 +141,8 @@ def _figure(scenes: list[Scene], subtitle: str, most: float) -> Figure:
     for index, scene in enumerate(scenes):
         row, column = divmod(index, columns)
         corner = np.array([GAP + column * cell[0], height - row * cell[1] - above - stage.height])
-        panel(axes, stage, scene.links, scene.evaluation.labels_satisfied, scene.network.cluster, corner)
+        names, satisfied = scene.network.device_names, scene.evaluation.labels_satisfied
+        panel(axes, stage, scene.links, satisfied, scene.network.cluster, corner, names)
         _words(axes, scene, subtitle, corner, width - 2 * GAP if alone else stage.width)
     place = (GAP + cell[0], height - above) if alone else (width / 2, 4.9 * LINE)
     _legend(axes, scenes[0], most, place, beside=not alone)
@@ -156,18 +163,28 @@ def _words(axes: Axes, scene: Scene, subtitle: str, corner: Array, room: float) 
 
 
 def _text(axes: Axes, x: float, y: float, text: str, room: float, **style: Any) -> None:
-    """One line of text, cut where it would leave its room."""
+    """One line of text, smaller or even cut where it would leave its room."""
     words = text.replace("\n", " ")
     artist = axes.text(x, y, words, **{"color": INK, "parse_math": False, **style})
+    size = float(artist.get_fontsize())
+    while artist.get_window_extent().width > room and size > SMALLEST:
+        size = max(SMALLEST, size - 0.25)
+        artist.set_fontsize(size)
     while words and artist.get_window_extent().width > room:
         words = words[:-1]
         artist.set_text(words.rstrip() + "…")
 
 
 def panel(
-    axes: Axes, stage: Stage, links: Arrows, labels: NDArray[np.int64], cluster: NDArray[Any], corner: Array
+    axes: Axes,
+    stage: Stage,
+    links: Arrows,
+    labels: NDArray[np.int64],
+    cluster: NDArray[Any],
+    corner: Array,
+    names: Sequence[str] = (),
 ) -> None:
-    """Frame, clusters, links and devices, in this order."""
+    """Frame, clusters, links and devices, in this order; devices have their names, or numbers, beside them."""
     style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "fc": PAPER, "ec": FRAME, "lw": 0.8}
     axes.add_patch(FancyBboxPatch((corner[0], corner[1]), stage.width, stage.height, zorder=0, **style))
     tints = [TINTS[index % len(TINTS)] for index in range(len(stage.hulls))]
@@ -186,16 +203,25 @@ def panel(
         for (x, y), count, index in zip(stage.xy + corner, labels, level, strict=True):
             size = stage.radius * (1.1, 1.0, 0.75)[min(len(str(count)), 3) - 1]
             axes.text(x, y, str(count), size=size, color=ON_LEVELS[index], **style)
-        _device_numbers(axes, stage, corner)
+        _device_names(axes, stage, corner, names)
         _cluster_names(axes, stage, links, cluster, corner)
 
 
-def _device_numbers(axes: Axes, stage: Stage, corner: Array) -> None:
-    """The number of each device, small, at the lower right of its circle."""
-    style: dict[str, Any] = {"size": 5.0, "ha": "left", "va": "top", "color": INK, "zorder": 4.5}
+def short_name(name: str) -> str:
+    """A name as it fits beside a circle."""
+    words = plain(name)
+    return words if len(words) <= LONGEST else words[: LONGEST - 1].rstrip() + "…"
+
+
+def _device_names(axes: Axes, stage: Stage, corner: Array, names: Sequence[str]) -> None:
+    """The name of each device, or its number, small, at the lower right of its circle."""
+    style: dict[str, Any] = {"size": 5.0, "ha": "left", "va": "top", "color": INK, "zorder": 4.5, "parse_math": False}
+    font = get_font(findfont("DejaVu Sans"))
     halo = [withStroke(linewidth=1.2, foreground=PAPER)]
     for device, (x, y) in enumerate(stage.xy + corner + [0.6 * stage.radius, -0.5 * stage.radius]):
-        axes.text(x, y, str(device), path_effects=halo, **style)
+        name = short_name(names[device]) if names else str(device)
+        known = all(font.get_char_index(ord(letter)) for letter in name)  # else matplotlib warns, and draws a box
+        axes.text(x, y, name if known else str(device), path_effects=halo, **style)
 
 
 def _arrows(axes: Axes, stage: Stage, links: Arrows, corner: Array) -> None:

@@ -1,6 +1,6 @@
 """Where everything stands in a picture of a graph: devices, clusters and links, laid out in points (1/72 inch)."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +8,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import ConvexHull, cKDTree
 
-from d2dfl.discovery.evaluation import Evaluation
-from d2dfl.network import Network
-from d2dfl.network.graph import Graph
+if TYPE_CHECKING:  # a page needs no compiler
+    from d2dfl.discovery.evaluation import Evaluation
+    from d2dfl.network import Network
+    from d2dfl.network.graph import Graph
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -46,13 +47,13 @@ class Scene(NamedTuple):
     """One panel."""
 
     title: str
-    network: Network
-    evaluation: Evaluation
+    network: "Network"
+    evaluation: "Evaluation"
     stage: Stage
     links: Arrows
 
 
-def stage_of(network: Network, width: float) -> Stage:
+def stage_of(network: "Network", width: float) -> Stage:
     """Devices at their positions, scaled into a panel and moved apart where they would cover each other."""
     raw = network.positions
     measured = raw is not None and bool(np.ptp(raw, axis=0).max() > 0)
@@ -78,7 +79,7 @@ def stage_at(raw: Array, cluster: NDArray[Any], width: float, measured: bool) ->
     return Stage(width, float(size[1]), xy, radius, hulls, scale if measured else 0.0)
 
 
-def layout(network: Network) -> Array:
+def layout(network: "Network") -> Array:
     """Positions from loss probabilities: multidimensional scaling, over landmarks in large networks.
 
     Where power falls with the square of distance, eq. prob_drop makes sqrt(-log(1 - P)) a distance.
@@ -139,7 +140,7 @@ def _hull(members: Array, radius: float) -> Array:
     return np.asarray(around[ConvexHull(around).vertices])
 
 
-def links_of(network: Network, graph: Graph, stage: Stage, most: float) -> Arrows:
+def links_of(network: "Network", graph: "Graph", stage: Stage, most: float) -> Arrows:
     """Links and their arrows; `most` datapoints have the full width."""
     receiver, edge = graph.links
     amount = graph.allocated[receiver, edge]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.report.drawing.picture import LINK_LEVELS, NODE_LEVELS, round_down
+from d2dfl.report.drawing.picture import LINK_LEVELS, NODE_LEVELS, round_down, short_name
 from d2dfl.report.drawing.scene import Stage, link_level, node_level
 from d2dfl.report.findings import Bars, Chart, Layer, Map
 from d2dfl.report.look import Colours, dash_of, logarithmic
@@ -53,6 +53,8 @@ def map_widget(item: Map, colours: Colours) -> Html:
         "size": [stage.width, round(stage.height, 1)],
         "radius": round(stage.radius, 2),
         "devices": _flipped(stage.xy, stage),
+        "names": item.devices or [str(device) for device in range(len(item.positions))],
+        "labels": [short_name(name) for name in item.devices],
         "hulls": [_flipped(hull, stage) for hull in stage.hulls],
         "cluster": cluster_names(item).tolist(),
         "partitions": item.partitions,

@@ -29,7 +29,7 @@ class Inspector {
     const head = html(
       "h4",
       {},
-      `Device ${device} `,
+      `Device ${data.names[device]} `,
       html("span", {}, `cluster C${data.cluster[device]}, ${layer.title}`),
     );
     const count = html("p", {}, `${layer.satisfied[device]} of ${data.partitions.length} partitions at threshold`);
@@ -37,7 +37,7 @@ class Inspector {
   }
 
   link(link) {
-    const head = html("h4", {}, `Device ${link.from} → device ${link.to}`);
+    const head = html("h4", {}, `Device ${this.data.names[link.from]} → device ${this.data.names[link.to]}`);
     const facts = [
       ["Loss probability", percent(link.loss)],
       ["Trusted", `${link.trusted} of ${this.data.partitions.length} partitions`],
@@ -130,7 +130,7 @@ class Inspector {
         const head = html(
           "div",
           {},
-          html("b", {}, `${amount(this.sent(link))} ${words} ${link[theirs]}`),
+          html("b", {}, `${amount(this.sent(link))} ${words} ${this.data.names[link[theirs]]}`),
           html("span", {}, arrives),
         );
         return html(

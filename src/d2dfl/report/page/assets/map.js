@@ -53,11 +53,14 @@ class DeviceMap {
     const face = svg("circle", { class: "face", cx: x, cy: y, r: radius });
     const hit = svg("circle", { class: "hit", cx: x, cy: y, r: Math.max(radius + 1.5, 5) });
     const text = radius >= 5 ? svg("text", { x, y, "font-size": radius }) : null;
+    const name = text && this.data.labels.length ? svg("text", { class: "name", x: x + 0.7 * radius, y: y + radius }) : null;
+    if (name) name.textContent = this.data.labels[device];
     return svg(
       "g",
       { "data-kind": "device", "data-index": device, tabindex: device ? -1 : 0, role: "button" },
       face,
       text,
+      name,
       hit,
     );
   }
@@ -67,7 +70,7 @@ class DeviceMap {
     node.setAttribute("class", `node level${layer.level[device]}`);
     node.setAttribute(
       "aria-label",
-      `Device ${device}: ${count} of ${this.data.partitions.length} partitions at threshold`,
+      `Device ${this.data.names[device]}: ${count} of ${this.data.partitions.length} partitions at threshold`,
     );
     const text = node.querySelector("text");
     if (text) text.textContent = String(count);

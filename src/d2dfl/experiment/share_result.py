@@ -1,0 +1,181 @@
+"""What an exchange of a user's own rows gives back: who holds which rows, how they got there, and what it buys."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.config.seeds import checked_seeds
+from d2dfl.data.own import OwnData
+from d2dfl.discovery.discover import Discovery
+from d2dfl.discovery.methods import method_named, methods_named
+from d2dfl.errors import UserError
+from d2dfl.experiment.compare import Comparison, compare
+from d2dfl.experiment.inputs import Inputs
+from d2dfl.experiment.per_device import Name, PerDevice
+from d2dfl.experiment.setting import paradigm_of
+from d2dfl.experiment.training import Model, factory_from
+from d2dfl.federation.models import outputs_for
+from d2dfl.network.graph import Graph
+from d2dfl.network.links import Links
+from d2dfl.notebook import counted, line, table_html
+from d2dfl.progress import Step, silent
+from d2dfl.transfer import Transfer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Rows = NDArray[np.int64]  # row numbers of X
+COLUMNS = ("device", "before", "sent", "received", "lost", "after")
+
+
+@dataclass(frozen=True, repr=False)
+class ShareResult:
+    """Who holds which rows after the exchange, and how they got there."""
+
+    names: tuple[Name, ...]  # of the devices, as they were given; graph and transfers say a device by its place here
+    before: PerDevice[Rows]  # rows that each device held, by its name
+    rows: PerDevice[Rows]  # rows that each device holds now
+    transfers: tuple[Transfer, ...]  # one for each link: transmitter, receiver, rows sent, rows that arrived
+    gone: Rows  # rows that nobody holds any more
+    discovery: Discovery
+    own: OwnData = field(compare=False)
+    links: Links = field(compare=False)
+
+    @property
+    def graph(self) -> Graph:
+        """Who sends to whom."""
+        return self.discovery.graph
+
+    @property
+    def sent(self) -> PerDevice[PerDevice[Rows]]:
+        """Per device: the rows that it sent, by receiver."""
+        return self._by_link(lambda one: (one.transmitter, one.receiver, one.sent))
+
+    @property
+    def received(self) -> PerDevice[PerDevice[Rows]]:
+        """Per device: the rows that it got, by transmitter."""
+        return self._by_link(lambda one: (one.receiver, one.transmitter, one.arrived))
+
+    @property
+    def lost(self) -> PerDevice[PerDevice[Rows]]:
+        """Per device: the rows that it sent and that never arrived, by receiver."""
+        return self._by_link(lambda one: (one.transmitter, one.receiver, np.setdiff1d(one.sent, one.arrived)))
+
+    def _by_link(self, taken: Any) -> PerDevice[PerDevice[Rows]]:
+        found: tuple[dict[Name, Rows], ...] = tuple({} for _ in self.names)
+        for transfer in self.transfers:
+            device, other, rows = taken(transfer)
+            name = self.names[other]
+            found[device][name] = np.concatenate([found[device].get(name, rows[:0]), rows])
+        return PerDevice(self.names, [PerDevice(part, part.values()) for part in found])
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """A line for each device, in the order of COLUMNS."""
+        moved = [
+            [sum(map(len, part.values())) for part in side.values()] for side in (self.sent, self.received, self.lost)
+        ]
+        held = [[len(rows) for rows in side.values()] for side in (self.before, self.rows)]
+        numbers = zip(held[0], *moved, held[1], strict=True)
+        return [(str(name), *(f"{n:,}" for n in row)) for name, row in zip(self.names, numbers, strict=True)]
+
+    def _headline(self) -> str:
+        sent = sum(len(one.sent) for one in self.transfers)
+        lost = sent - sum(len(one.arrived) for one in self.transfers)
+        links, empty = counted(len(self.transfers), "link"), self._empty
+        used = f", {len(self.transfers) - empty:,} of which carry rows" if empty else ""
+        return f"{self.discovery.method} found {links}{used}: {counted(sent, 'row')} sent, {lost:,} of them lost"
+
+    @property
+    def _empty(self) -> int:
+        """Links over which nothing moved."""
+        return sum(not len(one.sent) for one in self.transfers)
+
+    def _dealt(self) -> list[str]:
+        """Where the user did not say who holds what: that somebody else did."""
+        if self.own.owners is not None:
+            return []
+        rule = self.discovery.config.data.allocation
+        number = sum(map(len, self.before.values()))
+        return [
+            f"no device was given: {number:,} of the {counted(len(self.own.inputs), 'row')} were dealt out to "
+            f"{counted(len(self.names), 'device')} by {rule}"
+        ]
+
+    def _why_empty(self) -> list[str]:
+        """Why links carry nothing, where some do."""
+        if not self._empty:
+            return []
+        network = self.discovery.network
+        few = int(((network.threshold < 1) & (network.counts.sum(axis=1) > 0)[:, None]).all(axis=1).sum())
+        wants = f"; {counted(few, 'device')} want less than one row of each class (network.threshold)" if few else ""
+        return [
+            f"{counted(self._empty, 'link')} carry nothing: rows move whole, and less than one was left to move{wants}"
+        ]
+
+    def summary(self) -> str:
+        """What every device held, sent, received, lost and holds now."""
+        lines = [COLUMNS, *self._lines()]
+        widths = [max(len(row[place]) for row in lines) for place in range(len(COLUMNS))]
+        table = [
+            "  ".join(text.rjust(width) if place else text.ljust(width) for place, (text, width) in enumerate(cells))
+            for cells in (zip(row, widths, strict=True) for row in lines)
+        ]
+        return "\n".join([*self._dealt(), self._headline(), *table, *self._why_empty()])
+
+    def __repr__(self) -> str:
+        return line("ShareResult", counted(len(self.names), "device"), self._headline().replace(":", ","))
+
+    def _repr_html_(self) -> str:
+        title = "; ".join([*self._dealt(), self._headline()])
+        return table_html(title, COLUMNS, self._lines(), " ".join(self._why_empty()))
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """The graph as a figure; with a path (.png, .svg, .pdf, .html) it is drawn there, too."""
+        return self.discovery.plot(path)
+
+    def compare(
+        self,
+        model: Model | None = None,
+        rounds: int = 20,
+        methods: str | Sequence[str] | None = None,
+        seeds: int | Sequence[int] = 1,
+        progress: Step = silent,
+    ) -> Comparison:
+        """Train with and without the exchange, and on the same rows shuffled over the devices.
+
+        Where `share` got no test part, a fifth of the rows is kept for tests, and graph and exchange are found anew for
+        the others. `model`: as in `train`. `methods`: names, or "all"; without it the method of this exchange. `seeds`:
+        how many, or which; each draws its own network where links are generated.
+        """
+        config = self.discovery.config.with_(**{"federation.rounds": rounds})
+        dataset = self.own.dataset()
+        if isinstance(model, str):
+            config = config.with_(**{"federation.model": model})
+        outputs = outputs_for(dataset.classes, paradigm_of(config).encodes)
+        factory = None if model is None or isinstance(model, str) else factory_from(model, dataset.shape, outputs)
+        names = [self.discovery.method] if methods is None else _methods(methods)
+        chosen = checked_seeds(seeds, self.discovery.seed)
+        with in_python():
+            return compare(config, names, chosen, progress=progress, inputs=Inputs(dataset, self.links, factory))
+
+
+def _methods(given: str | Sequence[str]) -> list[str]:
+    return methods_named(given) if isinstance(given, str) else [method_named(name).name for name in given]
+
+
+@contextmanager
+def in_python() -> Iterator[None]:
+    """Advice that is made for the command line, as one writes it here."""
+    try:
+        yield
+    except UserError as error:
+        text = re.sub(r"--(devices) (\d+)", r"\1=\2", str(error))
+        text = re.sub(r"--(paradigm) (\w+)", r'\1="\2"', text)
+        text = re.sub(r"--set ([\w.]+)=(\S*[^\s,])", r'config=preset("best").with_(**{"\1": "\2"})', text)
+        raise (error if text == str(error) else UserError(text)) from None
