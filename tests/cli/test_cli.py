@@ -168,6 +168,17 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_was_written_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = ["--json", "g.json", "--picture", "g.svg"]
+    assert call(monkeypatch, "discover", *SMALL, "--method", "closest", *files, "--graphml", "g.graphml") == 0
+    assert capsys.readouterr().err.endswith("wrote g.json\nwrote g.svg\nwrote g.graphml\n")
+    assert call(monkeypatch, "compare-graphs", *SMALL, "--methods", "closest", *files) == 0
+    assert capsys.readouterr().err.endswith("wrote g.json\nwrote g.svg\n")
+
+
 def test_a_failed_write_leaves_the_old_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     file = tmp_path / "net.npz"
     np.savez(file, counts=[[1.0]])

@@ -53,7 +53,7 @@ def test_arrays_links_and_what_comes_out(folder: Path, monkeypatch: pytest.Monke
 
 
 def test_a_table_and_compare(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["--data", "mine.csv", "--label-column", "species", "--device-column", "site", "--out", "run"]
+    given = ["--data", "mine.csv", "--label", "species", "--device", "site", "--out", "run"]
     few = ["--methods", "closest", "--seeds", "2", "--rounds", "1", "--set", "federation.interval=1"]
     assert call(monkeypatch, "compare", *given, *few) == 0
     assert "datapoints of mine.csv each (as the data says), fedavg" in capsys.readouterr().err
@@ -61,6 +61,23 @@ def test_a_table_and_compare(folder: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert "sha256" in mark["config"]
     dealt = ["--data", "mine.csv", "--label-column", "species", "--devices", "5", "--out", "dealt"]
     assert call(monkeypatch, "run", *dealt, *QUICK, "--set", "data.allocation=labels:1") == 0
+
+
+def test_settings_that_files_say_otherwise_are_marked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file gives who holds what and who trusts whom; one of its five devices holds nothing."""
+    np.savez("trusting.npz", drop=np.full((5, 5), 0.1), trust=np.ones((5, 5, 3)), format=2)
+    given = ["--data", "mine.npz", "--network", "trusting.npz", "--out", "run"]
+    assert call(monkeypatch, "run", *given, *QUICK) == 0
+    assert "1 device without data: 4" in " ".join(capsys.readouterr().err.split())
+    first, second, *_ = (folder / "run" / "config.toml").read_text().splitlines()
+    assert first.startswith("# used: 5 devices with 0 to ")
+    assert second == (
+        "# these do not count here: network.samples_per_device, network.labels_per_device, data.allocation; "
+        "network.trust (trusting.npz says it)"
+    )
+    assert call(monkeypatch, "run", *given, *QUICK, "--resume") == 0
 
 
 def test_a_changed_file_is_refused(

@@ -155,7 +155,7 @@ def test_bad_files_are_one_sentence(tmp_path: Path) -> None:
 def test_parquet_needs_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.parquet").write_bytes(b"PAR1")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UserError, match="needs pandas and pyarrow: install them"):
+    with pytest.raises(UserError, match=r"needs pandas and pyarrow: install them with pip install 'd2dfl\[parquet\]'"):
         read_own(config_of(tmp_path / "mine.parquet"))
 
     class Pandas:

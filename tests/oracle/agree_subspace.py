@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from d2dfl.partition.pca import captured as captured_share
 from d2dfl.partition.pca import common_subspace
 from oracle.close import same
 from oracle.subspace import captured, dispca, exact_scatter, projector, shared_mean
+from subspaces import captured as captured_share
 
 GAP = 0.02  # of eigenvalues beside each other, as a share: nearer ones may swap their directions by rounding
 

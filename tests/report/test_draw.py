@@ -19,7 +19,7 @@ from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of
 from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
-from d2dfl.report.drawing.picture import SUFFIXES, _figure, draw_graph, draw_row
+from d2dfl.report.drawing.picture import SUFFIXES, _figure, draw_graph, draw_row, graph_figure
 from d2dfl.report.drawing.scene import Scene, curves, layout, link_level, links_of, node_level, stage_of
 
 PICTURES = [suffix for suffix in SUFFIXES if suffix != ".html"]
@@ -171,6 +171,28 @@ def test_the_page_holds_the_data_and_loads_nothing(tmp_path: Path) -> None:
     assert f"partition {partition}: " in words
     assert f"<b>Device {sender} → device {receiver}</b>" in links["text"][0]
     assert f"loss probability {graph.drop[receiver, 0]:.1%}" in links["text"][0]
+
+
+def test_the_words_below_a_picture_are_whole() -> None:
+    network, graph, evaluation = example()
+    many = dataclasses.replace(
+        evaluation, datapoints_moved=29_867.0, datapoints_lost=1_256.0, success_probability=0.958
+    )
+    words = [text.get_text() for text in graph_figure(network, graph, many).axes[0].texts]
+    assert any(text.endswith("29,867 datapoints moved, 1,256 lost (4.2%)") for text in words)
+
+
+def test_devices_are_called_by_their_names(tmp_path: Path) -> None:
+    """Long ones are cut; where the font lacks a character, the number stands there without a warning."""
+    network, graph, evaluation = example()
+    names = ("kitchen", "\u6f22\u5b57", "a\x1b[31m", *(f"sensor-of-floor-{n}" for n in range(3, network.devices)))
+    named = dataclasses.replace(network, device_names=names)
+    words = [text.get_text() for text in graph_figure(named, graph, evaluation, "", tmp_path / "g.png").axes[0].texts]
+    assert {"kitchen", "1", "a\\x1b[31m", "sensor-of-f…"} <= set(words)
+    draw_graph(named, graph, evaluation, tmp_path / "g.html")
+    traces, _ = plotly_arguments((tmp_path / "g.html").read_text())
+    assert traces[-1]["text"][:2] == ["kitchen", "\u6f22\u5b57"]
+    assert "<b>Device kitchen</b>" in traces[-2]["hovertext"][0]
 
 
 def test_no_title_is_part_of_a_script(tmp_path: Path) -> None:

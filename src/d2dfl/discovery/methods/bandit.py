@@ -18,7 +18,7 @@ class Bandits(NamedTuple):
     """What the devices know of their actions."""
 
     total: NDArray[np.float64]  # [device, action] rewards, or logarithms of weights
-    count: NDArray[np.int64]  # [device, action]
+    tries: NDArray[np.int64]  # [device, action]
     seen: NDArray[np.float64]  # [device, 2] lowest and highest reward
     exp3: bool  # or UCB1
     width: float  # of the bonus, or share of uniform play

@@ -93,9 +93,9 @@ class Policies(NamedTuple):
     """What the devices have learned, by state and action."""
 
     total: NDArray[np.float64]  # [device, row, action] rewards
-    count: NDArray[np.int32]  # [device, row, action]
+    tries: NDArray[np.int32]  # [device, row, action]
     recent: NDArray[np.float64]  # [device, 2] sum and number of the last rewards
-    index: NDArray[np.uint64]  # [device, place] hashes of vectors of levels
+    hashes: NDArray[np.uint64]  # [device, place] hashes of vectors of levels
     vector: NDArray[np.int64]  # [device, place] their rows
     used: NDArray[np.int64]  # [device] rows in use
 
@@ -251,9 +251,9 @@ def find_dynamic(task: Task) -> LinkChoice:
     width = 2 * rows + 1 if whole_vector else 1
     policies = Policies(
         total=np.zeros((devices, rows, actions)),
-        count=np.zeros((devices, rows, actions), dtype=np.int32),
+        tries=np.zeros((devices, rows, actions), dtype=np.int32),
         recent=np.zeros((devices, 2)),
-        index=np.zeros((devices, width), dtype=np.uint64),
+        hashes=np.zeros((devices, width), dtype=np.uint64),
         vector=np.zeros((devices, width), dtype=np.int64),
         used=np.zeros(devices, dtype=np.int64),
     )

@@ -26,7 +26,7 @@ from d2dfl.paper import (
 from d2dfl.report.findings import Chart
 
 NEIGHBOURS = {"tiny": (1, 20), "small": (1, 3, 7, 20, 60), "paper": (1, 3, 7, 20, 60)}
-FEATURES = {"raw pixels": "raw", "gradients": "gradients"}
+FEATURES = {"gradients": "gradients", "raw pixels": "raw"}
 CONTENDERS = (PAPERS, OURS, FIVE)
 
 

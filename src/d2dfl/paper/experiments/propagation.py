@@ -14,7 +14,7 @@ from d2dfl.report.findings import Chart, Table
 
 COMPONENTS = {"tiny": (2, 8), "small": (2, 4, 8, 16, 32), "paper": (2, 4, 8, 16, 32)}
 LABELLED = {"tiny": (0.05, 0.3), "small": (0.02, 0.05, 0.15, 0.3), "paper": (0.02, 0.05, 0.15, 0.3)}
-FEATURES = {"raw values": "raw", "spectra": "spectrum"}
+FEATURES = {"spectra": "spectrum", "raw values": "raw"}
 SEEDS = {"tiny": 2, "small": 5, "paper": 5}
 WHO = "distributed PCA + propagation"
 

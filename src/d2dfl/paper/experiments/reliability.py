@@ -26,7 +26,7 @@ from d2dfl.paper import (
 )  # fmt: skip
 
 CONTENDERS = tuple(item for terms in TERMS for item in terms.contenders)
-FEATURES = {"raw values": "raw", "spectra": "spectrum"}
+FEATURES = {"spectra": "spectrum", "raw values": "raw"}
 SEEDS = {"tiny": 2, "small": 10, "paper": 10}
 
 
