@@ -239,7 +239,7 @@ def test_no_slot_is_chosen_twice(method: str, preset: str, monkeypatch: pytest.M
 
     config = config_of(preset, **FAST, **{"discovery.edges": 4, "discovery.edge_mode": "sequence"})
     network = Network.generate(config, 2)
-    monkeypatch.setitem(METHODS, method, replace(one, find=watched))
+    monkeypatch.setitem(METHODS, method, replace(one, place=watched))
     discover(network, config, seed=1, method=method)
     slots = np.concatenate(chosen, axis=1)
     assert slots.shape == (9, 4)
