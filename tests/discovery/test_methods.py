@@ -231,15 +231,16 @@ def test_no_slot_is_chosen_twice(method: str, preset: str, monkeypatch: pytest.M
     """R50: not even one over which nothing moved, or rules would repeat a dead link at every stage."""
     chosen: list[np.ndarray] = []
     one = METHODS[method]
+    find = one.find
 
     def watched(task: Task) -> LinkChoice:
-        choice = one.find(task)
+        choice = find(task)
         chosen.append(choice.slots.copy())
         return choice
 
     config = config_of(preset, **FAST, **{"discovery.edges": 4, "discovery.edge_mode": "sequence"})
     network = Network.generate(config, 2)
-    monkeypatch.setitem(METHODS, method, replace(one, find=watched))
+    monkeypatch.setitem(METHODS, method, replace(one, place=watched))
     discover(network, config, seed=1, method=method)
     slots = np.concatenate(chosen, axis=1)
     assert slots.shape == (9, 4)
