@@ -225,6 +225,15 @@ def test_a_training_that_turns_out_to_be_long_is_announced_then(capsys: pytest.C
     assert capsys.readouterr().err == "the rest of the training takes about 2 min\n"
 
 
+def test_an_unknown_option_names_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "compare", "--round", "3") == 2
+    assert capsys.readouterr().err == "d2dfl: there is no option --round: did you mean --rounds?\n"
+    assert call(monkeypatch, "compare", "--colour") == 2
+    assert capsys.readouterr().err == "d2dfl: there is no option --colour\n"
+
+
 def test_folders_of_graphs_can_be_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     assert call(monkeypatch, "discover", *SMALL, "--out", "one") == 0

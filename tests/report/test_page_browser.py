@@ -45,6 +45,12 @@ def test_a_chart_says_its_values_under_the_pointer(tab: Tab, report: Path) -> No
     assert tab.run("document.querySelector('.chart .tip').hidden")
 
 
+def test_the_strip_of_methods_does_not_scroll_up_and_down(tab: Tab, report: Path) -> None:
+    tab.open(report)
+    assert look_of(tab, ".tabs", "overflowY") == "hidden"
+    assert look_of(tab, ".tabs", "overflowX") == "auto"
+
+
 def test_a_legend_hides_a_method(tab: Tab, report: Path) -> None:
     tab.open(report)
     count = "document.querySelector('.chart').querySelectorAll('.curve').length"

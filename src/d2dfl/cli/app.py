@@ -3,6 +3,7 @@
 import os
 import sys
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import click
@@ -132,6 +133,8 @@ def _answer(error: BaseException) -> int:
         return _answer(error.__cause__)
     if isinstance(error, UserError):
         return _fail(str(error))
+    if isinstance(error, click.NoSuchOption):
+        return _fail(_unknown(error))
     if isinstance(error, click.ClickException):
         return _fail(error.format_message().rstrip("."))
     if isinstance(error, MemoryError):
@@ -148,6 +151,12 @@ def _answer(error: BaseException) -> int:
         where = f" ({error.filename})" if error.filename else ""
         return _fail(f"the system refused: {error.strerror}{where}")
     return _fault(error)
+
+
+def _unknown(error: click.NoSuchOption) -> str:
+    """An option that is not there, and those that are spelled nearly so, the nearest first."""
+    near = get_close_matches(error.option_name, error.possibilities or [], n=2, cutoff=0.75)
+    return f"there is no option {error.option_name}{': did you mean ' + ' or '.join(near) + '?' if near else ''}"
 
 
 def _stopped(stop: BaseException) -> int:

@@ -1,6 +1,7 @@
 """`discover`: network in, graph out. The methods are in the registry, discovery/methods."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,31 +113,25 @@ def discover(
     """
     config = config or Config()
     chosen = method_named(method or config.discovery.method)
-    known = network  # what the method sees
-    if config.channel.dynamic:
-        from d2dfl.discovery.methods import dynamic
-
-        network = known = dynamic.at_exchange(network, config.channel, seed)
-        if not chosen.reference:
-            known = dynamic.as_known(network, config.channel)
+    network, known = _seen(network, config, chosen, seed)
     check_discovery(chosen, config, network.shape)
     began = time.perf_counter()
     split = chosen.learns and config.discovery.action == "partition"
     first = by_partition(known) if split else known
     at_once = chosen.joint and config.discovery.edge_mode == "joint"
-    stages = 1 if at_once else config.discovery.edges
-    task = Task(
-        first, config, seed, edges=config.discovery.edges if at_once else 1, progress=_part(progress, 0, stages)
-    )
+    stages, edges = (1, config.discovery.edges) if at_once else (config.discovery.edges, 1)
+    task = Task(first, config, seed, edges=edges, progress=_part(progress, 0, stages))
     graphs: list[Graph] = []
     choices: list[LinkChoice] = []
     for stage in range(stages):  # R16: discover, exchange, discover again with chosen neighbours masked
         if stage:
-            spent = outside_requests(first, joined(graphs))  # one budget over all stages
-            network_now = _after_stage(task.network, graphs[-1], choices[-1])
-            report = _part(progress, stage, stages)
             task = replace(
-                task, network=network_now, stage=stage, spent=spent, population=first.population, progress=report
+                task,
+                network=_after_stage(task.network, graphs[-1], choices[-1]),
+                stage=stage,
+                spent=outside_requests(first, joined(graphs)),  # one budget over all stages
+                population=first.population,
+                progress=_part(progress, stage, stages),
             )
         choices.append(_checked(chosen.find(task), chosen, task.network))
         graphs.append(graph_of(task.network, choices[-1].slots, task.over_ask))
@@ -144,12 +139,31 @@ def discover(
     if split:
         graph = replace(graph, slots=np.where(graph.slots >= 0, graph.slots // network.partitions, -1).astype(np.int32))
     if known is not network:
-        graph = dynamic.with_losses(graph, network)
-    links = len(graph.edges)
+        from d2dfl.discovery.methods.dynamic import with_losses
+
+        graph = with_losses(graph, network)
+    return _discovery(task, chosen, network, graph, choices, began)
+
+
+def _seen(network: Network, config: Config, method: Method, seed: int) -> tuple[Network, Network]:
+    """The network at the exchange, and what of it the method sees when it chooses; on a channel that rests they are one."""
+    if not config.channel.dynamic:
+        return network, network
+    from d2dfl.discovery.methods import dynamic
+
+    network = dynamic.at_exchange(network, config.channel, seed)
+    return network, network if method.reference else dynamic.as_known(network, config.channel)
+
+
+def _discovery(
+    task: Task, method: Method, network: Network, graph: Graph, choices: Sequence[LinkChoice], began: float
+) -> Discovery:
+    """What was found, measured; the datapoints themselves are negotiated over the final links."""
+    config, links, alone = task.config, len(graph.edges), len(choices) == 1
     bits = links * network.partitions * (1 + 2 * config.discovery.count_bits)
     return Discovery(
-        method=chosen.name,
-        seed=seed,
+        method=method.name,
+        seed=task.seed,
         config=config,
         network=network,
         graph=graph,
@@ -158,8 +172,8 @@ def discover(
         message_bits=sum(choice.message_bits for choice in choices) + bits,
         steps=sum(choice.steps for choice in choices),
         seconds=time.perf_counter() - began,
-        upper_bound=choices[0].upper_bound if stages == 1 else None,
-        proven=stages == 1 and choices[0].proven,
+        upper_bound=choices[0].upper_bound if alone else None,
+        proven=alone and choices[0].proven,
     )
 
 

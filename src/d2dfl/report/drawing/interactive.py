@@ -143,9 +143,9 @@ def _keys() -> list[go.Scatter]:
     """Traces without points, for the legend alone."""
     keys = []
     for colour, text in zip(LEVELS, draw.NODE_LEVELS, strict=True):
-        keys.append(_key("Labels at threshold", text, mode="markers", marker={"color": colour, "size": 12}))
+        keys.append(_key("Partitions at threshold", text, mode="markers", marker={"color": colour, "size": 12}))
     for colour, text in zip(LEVELS, draw.LINK_LEVELS, strict=True):
-        keys.append(_key("Labels trusted on link", text, mode="lines", line={"color": colour, "width": 3}))
+        keys.append(_key("Partitions trusted on link", text, mode="lines", line={"color": colour, "width": 3}))
     square = {
         "symbol": "square",
         "size": 14,

@@ -291,7 +291,7 @@ def keys(stage: Stage, most: float) -> list[tuple[str, list[Any]]]:
     dot: dict[str, Any] = {"marker": "o", "markersize": 8, "linestyle": "none", "markeredgecolor": "white"}
     nodes = [Line2D([], [], color=c, label=t, **dot) for c, t in zip(LEVELS, NODE_LEVELS, strict=True)]
     links = [Line2D([], [], color=c, label=t, lw=2) for c, t in zip(LEVELS, LINK_LEVELS, strict=True)]
-    groups: list[tuple[str, list[Any]]] = [("Labels at threshold", nodes), ("Labels trusted on link", links)]
+    groups: list[tuple[str, list[Any]]] = [("Partitions at threshold", nodes), ("Partitions trusted on link", links)]
     if most > 0:
         amounts = sorted({round_down(most / part) for part in (1, 2, 5)})
         widths = [
