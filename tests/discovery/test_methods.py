@@ -231,9 +231,10 @@ def test_no_slot_is_chosen_twice(method: str, preset: str, monkeypatch: pytest.M
     """R50: not even one over which nothing moved, or rules would repeat a dead link at every stage."""
     chosen: list[np.ndarray] = []
     one = METHODS[method]
+    find = one.find
 
     def watched(task: Task) -> LinkChoice:
-        choice = one.find(task)
+        choice = find(task)
         chosen.append(choice.slots.copy())
         return choice
 

@@ -56,6 +56,7 @@ def _saved(folder: Path, earlier: bool) -> list[Path]:
     points = {
         "curve-supervised": ["CIFAR-10"],
         "decentralised": ["decentralised"],
+        "curve-semi": ["radio signals"],
         "curve-more": ["CIFAR-10, semi-supervised", "SVHN, supervised", "radio signals, supervised"],
     }
     for name, titles in points.items():
@@ -98,7 +99,7 @@ def test_a_record_on_all_terms_fills_every_block(tmp_path: Path, script: dict[st
 def test_a_record_from_before_is_read_and_marked(tmp_path: Path, script: dict[str, Any]) -> None:
     folders = _saved(tmp_path, earlier=True)
     page, lines = script["page"](folders), script["headline"](folders)
-    assert lines[0].count("before equal links") == 5
+    assert lines[0].count("before equal links") == 6
     best = [line for line in lines if "best of closest" in line]
     assert ["–" in line for line in best] == [False, True, True]  # ours had no rules but uniform
     assert "`decentralised` , paper, *before equal links*, 3" in page
@@ -110,3 +111,10 @@ def test_the_readme_has_the_headline_between_its_marks(tmp_path: Path, script: d
     text = script["readme"](_saved(tmp_path, earlier=False))
     between = text.partition(script["BEGIN"])[2].partition(script["END"])[0]
     assert between.strip().splitlines() == script["headline"]([tmp_path])
+
+
+def test_the_readme_shows_nothing_from_before(tmp_path: Path, script: dict[str, Any]) -> None:
+    folders = _saved(tmp_path, earlier=True)
+    assert script["headline"](folders, equal_only=True)[0] == "| |  |"
+    _record("curve-semi", ["radio signals"]).save(tmp_path / "curve-semi")
+    assert script["headline"](folders, equal_only=True)[0] == "| | radio signals, semi-supervised |"

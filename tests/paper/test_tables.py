@@ -63,10 +63,9 @@ def test_no_minus_before_zero_and_no_nan_in_tables_of_experiments() -> None:
     assert all(cell.startswith("0.00 ± 0.00 (") for row in table.rows for cell in row[1:])
     propagation = load_experiment("propagation")
     points = tuple(propagation.points("tiny"))
-    found = {
-        (point.name, "none", seed): {"measures": {"label accuracy": 0.5}} for point in points[1:] for seed in range(3)
-    }
-    (table,) = propagation.show(Results(points, (0, 1, 2), found, scale="tiny")).tables
+    measured = {"measures": {"label accuracy": 0.5, "balanced label accuracy": 0.5}}
+    found = {(point.name, "none", seed): measured for point in points[1:] for seed in range(3)}
+    table, *_ = propagation.show(Results(points, (0, 1, 2), found, scale="tiny")).tables
     assert table.rows[0][1:] == ("–", "0.500 ± 0.000")
     assert "–: not measured" in table.note
     assert not np.isnan([float(cell.split()[0]) for row in table.rows[1:] for cell in row[1:]]).any()
