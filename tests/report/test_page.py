@@ -22,7 +22,7 @@ from d2dfl.discovery.methods import METHODS
 from d2dfl.errors import UserError
 from d2dfl.report import look as page_look
 from d2dfl.report.drawing import picture as draw
-from d2dfl.report.findings import FILE, Chart, Findings, Line, Picture
+from d2dfl.report.findings import FILE, REPRODUCED, Chart, Findings, Line, Picture, Verdict
 from d2dfl.report.look import COLOURS, dash_of, logarithmic, palettes, slug, slugs, titles
 from d2dfl.report.page import data as page_data
 from d2dfl.report.page.data import PageEntry, load_entries, picture_uri
@@ -387,3 +387,14 @@ def test_bad_input_is_one_sentence(
     assert said.startswith("d2dfl: ")
     assert "\n" not in said
     assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("number", [4, 7])
+def test_learners_have_columns_as_long_as_they_fit(number: int) -> None:
+    learners = [f"learner {n}" for n in range(number)]
+    verdicts = tuple(Verdict("accuracy", name, "above", "0.1", REPRODUCED, 3) for name in learners)
+    text = page([PageEntry(Findings("n", "A title", verdicts=verdicts), Path(), ())])
+    head = "".join(re.findall(r"<thead>.*?</thead>", text, re.S))
+    assert ("learner 3" in head) == (number == 4)
+    assert ('scope="col">Measured' in head) == ('class="several"' in text) == (number == 7)
+    assert all(f">{name}</span>" in text for name in learners)

@@ -10,6 +10,7 @@ from d2dfl.report.page.html import Html, join, tag
 from d2dfl.terminal import UNKNOWN
 
 # What a verdict says by more than its colour.
+COLUMNS = 4  # learners that have one each
 SIGNS = {REPRODUCED: "✓", DIRECTION: "≈", NOT: "✕"}
 KINDS = {REPRODUCED: "good", DIRECTION: "fair", NOT: "poor"}
 OPEN = 60  # rows up to which the table of everything is open from the start
@@ -63,14 +64,18 @@ def _rows(findings: Findings, place: str) -> list[Row]:
 
 
 def _systems(rows: Sequence[Row]) -> list[str]:
-    """Systems that are in a quarter of the rows or more: each has a column, the others are named where they are."""
+    """Systems that are in a quarter of the rows or more: each has a column, the others are named where they are.
+
+    More than fit side by side have none: a row shows them one beside the other, each with its name.
+    """
     counts = Counter(item.system for row in rows for item in row.results)
-    return [system for system, number in counts.items() if 4 * number >= len(rows)][:4]
+    common = [system for system, number in counts.items() if 4 * number >= len(rows)]
+    return common if len(common) <= COLUMNS else []
 
 
 def _table(rows: Sequence[Row], named: bool) -> Html:
     systems = _systems(rows)
-    head = ["Quantity", "Paper", *systems]
+    head = ["Quantity", "Paper", *(systems or ["Measured"])]
     head = ["", *head] if named else head
     body = (_row(row, systems, named) for row in rows)
     table = tag("table", _head(head), tag("tbody", *body), class_="verdicts overview" if named else "verdicts")
@@ -92,7 +97,7 @@ def _row(row: Row, systems: Sequence[str], named: bool) -> Html:
         cells += [tag("td", _result(mine[system]) if system in mine else UNKNOWN) for system in systems]
     else:
         spread = {"colspan": str(max(1, len(systems))), "class_": "several"}
-        cells.append(tag("td", *(_result(item) for item in row.results), **spread))
+        cells.append(tag("td", tag("div", *(_result(item) for item in row.results)), **spread))
     words = [found.figure, found.name, found.title, first.quantity]
     words += [word for item in row.results for word in (item.system, item.verdict)]
     return tag("tr", *cells, data_words=" ".join(words).lower())
