@@ -124,8 +124,9 @@ def _seen_enough(error: BaseException | None) -> bool:
 
 def _answer(error: BaseException) -> int:
     """Say in one sentence what went wrong, and give the exit code."""
-    if isinstance(error, getattr(click.exceptions, "NoArgsIsHelpError", ())):
-        sys.stdout.write(f"{error.format_message()}\n")  # type: ignore[attr-defined]
+    asked_nothing = getattr(click.exceptions, "NoArgsIsHelpError", ())  # older versions of click have none
+    if isinstance(error, click.ClickException) and isinstance(error, asked_nothing):
+        sys.stdout.write(f"{error.format_message()}\n")
         return BAD_INPUT
     if isinstance(error, click.Abort | KeyboardInterrupt):
         return _stopped(error)

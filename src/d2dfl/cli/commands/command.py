@@ -35,7 +35,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         function(**values)
 
     parameters = [one for item in given for one in _spread(item)] + [PLUGINS]
-    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # Typer reads it; types know no such field
     run.__annotations__ = {item.name: item.annotation for item in parameters}
     return run
 
