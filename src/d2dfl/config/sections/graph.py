@@ -43,13 +43,13 @@ class ChannelConfig(Section):
         0, "candidates a receiver hears (nearest first); 0: all up to 1,000 devices, 64 beyond", low=0, high=1_000_000
     )
     rate: float = option(0.8, "transmission rate r in bit/s/Hz", low=0, high=100)
-    noise_power: float = option(0.02, "noise power, in the unit of the received power", low=0, high=1e30)
-    median: float = option(0.3, "path-loss: median received power", low=1e-30, high=1e30)
-    lowest: float = option(0.05, "path-loss, gaussian: received power is clipped below here", low=1e-30, high=1e30)
-    highest: float = option(0.55, "path-loss, gaussian: received power is clipped above here", low=1e-30, high=1e30)
+    noise_power: float = option(0.02, "noise power, in the unit of the received power", low=0, high=1e15)
+    median: float = option(0.3, "path-loss: median received power", low=1e-30, high=1e15)
+    lowest: float = option(0.05, "path-loss, gaussian: received power is clipped below here", low=1e-30, high=1e15)
+    highest: float = option(0.55, "path-loss, gaussian: received power is clipped above here", low=1e-30, high=1e15)
     exponent: float = option(2.0, "path-loss, physical: power falls with distance to this power", low=0, high=10)
-    mean: float = option(0.3, "gaussian: mean received power", low=-1e30, high=1e30)
-    deviation: float = option(0.1, "gaussian: second number of N(mean, deviation)", low=0, high=1e30)
+    mean: float = option(0.3, "gaussian: mean received power", low=-1e15, high=1e15)
+    deviation: float = option(0.1, "gaussian: second number of N(mean, deviation)", low=0, high=1e15)
     deviation_rule: Literal["deviation", "variance"] = option(
         "deviation", "R45: gaussian: that number is the standard deviation, or the variance"
     )
