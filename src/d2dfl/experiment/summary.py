@@ -10,7 +10,7 @@ from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
 from d2dfl.experiment.cell import Cell, Values
-from d2dfl.experiment.grid import keep_cells
+from d2dfl.experiment.cells import keep_cells
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
