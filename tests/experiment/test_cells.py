@@ -4,17 +4,18 @@ import json
 from pathlib import Path
 
 import pytest
-from calling import call
 from comparisons import compared, small
 
+from calling import call
 from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.cells import Cells, keys_of, measured, stored
+from d2dfl.experiment.cells import Cells, StoredCell, keys_of, measured, stored
+from d2dfl.network.files import save_network
 from d2dfl.paper.run import Request, reproduce
 
 FEW = ["--devices", "6", "--set", "marginal.messages=200"]
 
 
-def read(folder: Path) -> dict[tuple[str, int], object]:
+def read(folder: Path) -> dict[tuple[str, int], StoredCell]:
     """What is stored, by method and seed."""
     cells = {key: Cell.from_plain(json.loads(key)[1]) for key in stored(folder)}
     assert len(cells) == len(list((folder / "cells").iterdir()))  # every file was read
@@ -37,7 +38,25 @@ def test_cells_of_a_discovery_and_of_several(tmp_path: Path, monkeypatch: pytest
     assert call(monkeypatch, "compare-graphs", *FEW, "--methods", "closest,uniform", "--out", str(many)) == 0
     assert read(one).keys() == {("closest", 3)}
     assert read(many).keys() == {("closest", 0), ("uniform", 0)}
-    assert all(item.values["objective"] for item in stored(many).values())
+    for key, item in stored(many).items():
+        assert not Cell.from_plain(json.loads(key)[1]).trains
+        assert item.values["objective"]
+
+
+def test_a_value_of_a_cell_is_the_same_quantity_in_every_run_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = small(**{"federation.rounds": 1})
+    (tmp_path / "c.toml").write_text(config.to_toml())
+    result = compared(tmp_path / "run", config, ("closest",), (0,))
+    setting = result.prepared[0].setting
+    save_network(setting.reported_network, tmp_path / "net.npz")
+    arguments = ["--config", str(tmp_path / "c.toml"), "--network", str(tmp_path / "net.npz"), "--method", "closest"]
+    assert call(monkeypatch, "discover", *arguments, "--out", str(tmp_path / "graph")) == 0
+    (graph,), trained = stored(tmp_path / "graph").values(), read(tmp_path / "run")["closest", 0]
+    both = graph.values.keys() & trained.values.keys()
+    assert both == {"met", "lacked", "arrived", "success", "inter", "messages"}
+    assert {name: graph.values[name] for name in both} == {name: trained.values[name] for name in both}
 
 
 def test_cells_of_a_reproduction(tmp_path: Path) -> None:
