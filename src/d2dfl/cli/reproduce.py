@@ -47,7 +47,14 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
             if options.resume and is_free(folder):
                 say(f"nothing to resume in {folder}: a new run begins")
             request = Request(
-                chosen, scale, folder, options.seeds, options.engine, options.workers, options.resume, options.show
+                names=chosen,
+                scale=scale,
+                out=folder,
+                seeds=options.seeds,
+                engine=options.engine,
+                workers=options.workers,
+                resume=options.resume,
+                show=options.show,
             )
             try:
                 done = reproduce(request, tell, partial(_write, folder=folder, figures=options.figures))
