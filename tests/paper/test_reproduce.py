@@ -15,7 +15,8 @@ import pytest
 
 from d2dfl.cli.reproduce import Lines
 from d2dfl.discovery.equations.diversity import BUILT_IN
-from d2dfl.energy.ledger import PURPOSES, RADIOS
+from d2dfl.energy.purposes import PURPOSES
+from d2dfl.energy.radios import RADIOS
 from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.cells import stored

@@ -16,8 +16,9 @@ from rich.text import Text
 
 from d2dfl.cli.output import bar, console, say, to_resume
 from d2dfl.errors import UserError
+from d2dfl.experiment.cells import CELLS
 from d2dfl.experiment.grid import GridProgress
-from d2dfl.experiment.store import folder_to_resume, is_free, numbered
+from d2dfl.experiment.store import TABLE, folder_to_resume, is_free, numbered
 from d2dfl.notebook import counted
 from d2dfl.report.findings import AHEAD, BEHIND, DIRECTION, FILE, NOT, REPRODUCED, UNDECIDED, Findings, Verdict
 from d2dfl.storage import TakenError, write_whole
@@ -83,7 +84,7 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
 
 def _kept(folder: Path) -> str:
     """What a reproduction that was stopped leaves behind, and how it goes on."""
-    cells = len(list((folder / "cells").glob("*.json")))
+    cells = len(list((folder / CELLS).glob("*.json")))
     if not cells:
         return "nothing was kept: no cell was finished"
     return f"{counted(cells, 'finished cell')} kept in {folder}; to go on: {to_resume(folder)}"
@@ -100,7 +101,7 @@ def _folders(scale: str, again: bool) -> Iterator[Path]:
 def _write(done: "Reproduced", folder: Path, figures: bool) -> None:
     """The table of all that the folder holds by now, and figures of what was measured now."""
     if done.findings:
-        write_whole(folder / "table.md", overview(_all(folder)).encode())
+        write_whole(folder / TABLE, overview(_all(folder)).encode())
         if figures:
             _draw(done.findings, folder)
 

@@ -18,6 +18,7 @@ from d2dfl.experiment.cell import Cell, Values
 from d2dfl.storage import json_checksum, make_folder, read_json, write_whole
 
 FORMAT = 2
+CELLS, FAILURES = "cells", "failures"  # folders
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Cells:
     @classmethod
     def open(cls, folder: Path) -> "Cells":
         """Make the folder of the cells; that of failures comes with the first one."""
-        make_folder(folder / "cells")
+        make_folder(folder / CELLS)
         return cls(folder)
 
     def take(self, payloads: Mapping[str, str], resume: bool) -> dict[str, Any]:
@@ -50,7 +51,7 @@ class Cells:
             else:
                 set_aside(self._cell(key))
         with suppress(OSError):  # not empty, not there, or not a folder
-            (self.folder / "failures").rmdir()
+            (self.folder / FAILURES).rmdir()
         return found
 
     def keep(self, key: str, payload: str, result: str) -> None:
@@ -64,14 +65,14 @@ class Cells:
 
     def blame(self, key: str, reason: str, trace: str) -> None:
         """Write why a task has no result."""
-        make_folder(self.folder / "failures")
+        make_folder(self.folder / FAILURES)
         write_whole(self._failure(key), f"{key}\n{reason}\n\n{trace}".encode(errors="backslashreplace"))
 
     def _cell(self, key: str) -> Path:
-        return self.folder / "cells" / f"{file_name(key)}.json"
+        return self.folder / CELLS / f"{file_name(key)}.json"
 
     def _failure(self, key: str) -> Path:
-        return self.folder / "failures" / f"{file_name(key)}.txt"
+        return self.folder / FAILURES / f"{file_name(key)}.txt"
 
 
 def keep_cells(folder: Path, found: Mapping[Cell, Values]) -> None:
@@ -123,7 +124,7 @@ def measured(values: Sequence[Values], seconds: float = 0.0) -> dict[str, Any]:
 def stored(folder: Path) -> dict[str, StoredCell]:
     """All measured cells of a run folder, whichever grouping they were measured in; damaged files are passed over."""
     found: dict[str, StoredCell] = {}
-    for path in sorted((folder / "cells").glob("*.json")):
+    for path in sorted((folder / CELLS).glob("*.json")):
         cell = read_cell(path)
         try:
             if cell is not None:

@@ -184,7 +184,7 @@ def train(net: Net, lessons: list[tuple[Scene, NDArray[np.bool_]]], task: Task) 
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def torch_on_one_core() -> Iterator[None]:
     """Let torch work on one core: such small products gain nothing from two, and wait for whichever is busy.
 
     Measured beside other work on both cores: 32 s became 4 s.

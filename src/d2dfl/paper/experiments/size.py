@@ -7,6 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from d2dfl.config.sections.learning import FIRST_ORDER
+from d2dfl.energy.purposes import BEFORE
 from d2dfl.paper import (
     NONE,
     SYSTEMS,
@@ -49,7 +51,7 @@ def show(results: Results) -> Shown:
     quantities, charts, tables = {}, [], []
     for title in DATA:
         own = [point for point in results.points if point.name.startswith(title)]
-        hardest = min(known(results.final(point, "none")).mean() for point in own)
+        hardest = min(known(results.final(point, NONE.name)).mean() for point in own)
         for share in TARGETS:
             spent = partial(kilojoules, target=share * hardest)
             what = f"Kilojoules until accuracy {share * hardest:.3f}, {title}"
@@ -64,11 +66,11 @@ def show(results: Results) -> Shown:
 
 
 def kilojoules(cell: Values, target: float) -> float:
-    return effort_or_all(cell, target, "first-order") / 1000
+    return effort_or_all(cell, target, FIRST_ORDER) / 1000
 
 
 def before_training(cell: Values) -> float:
-    return float(sum(cell["purposes"]["first-order"][name] for name in ("partition", "discovery", "datapoints"))) / 1000
+    return float(sum(cell["purposes"][FIRST_ORDER][name] for name in BEFORE)) / 1000
 
 
 def growth(joules: list[Array], own: list[Point]) -> Array:
