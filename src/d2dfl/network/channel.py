@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from d2dfl.config import ChannelConfig
 from d2dfl.config.needs import FULL_MESH, SLOTS
 from d2dfl.errors import UserError
-from d2dfl.network.tables import read_csv
+from d2dfl.network.power_files import read_csv
 from d2dfl.rng import stream
 
 BOLTZMANN_J_K = 1.380649e-23
