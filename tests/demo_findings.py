@@ -1,10 +1,13 @@
 """Findings that look like real ones, made up: a comparison of seven methods, and experiments with verdicts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from d2dfl.report.findings import Bars, Chart, Findings, Layer, Line, Link, Map, Picture, Table, Verdict
+from d2dfl.report.page.data import load_entries
+from d2dfl.report.page.page import page
 
 # Method, title, score at the end, how it chooses a transmitter: by what is missing (0) or by distance (1).
 METHODS = (
@@ -208,3 +211,8 @@ def write(findings: Findings, folder: Path) -> Path:
     for picture in findings.pictures:
         (folder / picture.file).write_bytes(PIXEL)
     return folder
+
+
+def write_page(folders: Sequence[Path], path: Path, title: str = "") -> None:
+    """The page about what was found in the folders."""
+    path.write_text(page(load_entries(folders), title), encoding="utf-8", errors="replace")

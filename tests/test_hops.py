@@ -22,7 +22,7 @@ def seen_from(function: Callable[..., Any], stacks: list[list[str]]) -> Callable
     return spy
 
 
-def test_four_hops(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_road_of_compare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kernels: list[list[str]] = []
     executors: list[list[str]] = []
     monkeypatch.setattr(marginal, "run_cycle", seen_from(marginal.run_cycle, kernels))
@@ -35,3 +35,19 @@ def test_four_hops(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shell = kernels[0].index("compare")
     assert {tuple(stack[shell:]) for stack in kernels} == {(*begin, "prepare", "discover", "find")}
     assert {tuple(stack[shell:]) for stack in executors} == {(*begin, "train", "train_many", "round")}
+
+
+def test_the_roads_of_discover_and_compare_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels: list[list[str]] = []
+    monkeypatch.setattr(marginal, "run_cycle", seen_from(marginal.run_cycle, kernels))
+    small = ["--devices", "4", "--set", "marginal.messages=60"]
+    assert call(monkeypatch, "discover", "--method", "marginal", *small) == 0
+    assert _road(kernels, "discover_and_print") == {("discover", "find")}
+    kernels.clear()
+    assert call(monkeypatch, "compare-graphs", "--methods", "marginal", *small) == 0
+    assert _road(kernels, "compare_graphs_and_print") == {("compare_graphs", "discover", "find")}
+
+
+def _road(stacks: list[list[str]], begin: str) -> set[tuple[str, ...]]:
+    """Who is called between this function and a kernel; a warming up is another road."""
+    return {tuple(stack[stack.index(begin) + 1 :]) for stack in stacks if "warm_up" not in stack}

@@ -201,3 +201,12 @@ def test_bad_input() -> None:
         exchange(graph, holdings[1:], labels, network.threshold, seed=0)
     with pytest.raises(UserError, match="partitions are 0 to 4"):
         exchange(graph, holdings, labels + 3, network.threshold, seed=0)
+
+
+@pytest.mark.parametrize("strange", [-1, 5])
+def test_the_partition_that_is_not_there_is_named(strange: int) -> None:
+    network, graph = example(0)
+    holdings, labels = holdings_of(network)
+    labels[holdings[0][1]] = strange
+    with pytest.raises(UserError, match=f"device 0 holds a datapoint of partition {strange}: partitions are 0 to 4"):
+        exchange(graph, holdings, labels, network.threshold, seed=0)

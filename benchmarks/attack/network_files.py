@@ -16,7 +16,7 @@ import numpy as np
 
 from d2dfl.network import trust
 from d2dfl.network.files import load_network
-from d2dfl.network.tables import read_csv
+from d2dfl.network.power_files import read_csv
 
 Reader = Callable[[Path], object]
 DEVICES, PARTITIONS = 4, 3

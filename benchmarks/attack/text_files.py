@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.config import Config
-from d2dfl.experiment.grid import Cells
+from d2dfl.experiment.cells import Cells, stored
 from d2dfl.experiment.store import Plan, comparison_in
-from d2dfl.paper.workload import stored
 from d2dfl.report.findings import Bars, Chart, Findings, Line, Table
 from d2dfl.storage import read_text
 

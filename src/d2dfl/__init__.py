@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from d2dfl.discovery.methods import METHODS
     from d2dfl.errors import MissingExtraError, UserError
     from d2dfl.experiment.compare import Comparison, compare
-    from d2dfl.experiment.own import ShareResult, share
+    from d2dfl.experiment.share import ShareResult, share
     from d2dfl.experiment.training import Trained, train
     from d2dfl.network import Network
     from d2dfl.network.graph import Graph
@@ -62,14 +62,14 @@ _HOMES = {
     "Graph": "network.graph",
     "MissingExtraError": "errors",
     "Network": "network",
-    "ShareResult": "experiment.own",
+    "ShareResult": "experiment.share",
     "Trained": "experiment.training",
     "UserError": "errors",
     "compare": "experiment.compare",
     "discover": "discovery.discover",
     "exchange": "transfer",
     "preset": "config.presets",
-    "share": "experiment.own",
+    "share": "experiment.share",
     "train": "experiment.training",
 }
 

@@ -12,5 +12,10 @@ Entry = TypeVar("Entry")
 def entry_named(kind: str, name: str, entries: Mapping[str, Entry]) -> Entry:
     """The entry of this name, or a UserError that lists the names; `kind` is what an entry is called."""
     if name not in entries:
-        raise UserError(f"there is no {kind} {name!r:.80}: the {plural(kind)} are {', '.join(entries)}")
+        raise no_such(kind, name, f"the {plural(kind)} are {', '.join(entries)}")
     return entries[name]
+
+
+def no_such(kind: str, name: object, advice: str) -> UserError:
+    """What is said of a name that nothing has."""
+    return UserError(f"there is no {kind} {name!r:.80}: {advice}")

@@ -22,6 +22,7 @@ LARGEST = 1 << 34  # bytes of a file that is read at all
 LARGEST_TEXT = 1 << 28  # of a file of text, which takes several times as much once it is understood
 CHUNK = 1 << 20  # bytes that are read at a time
 LOCK = ".d2dfl-lock"
+MARK = "run.json"  # of a run folder: what it is for
 PART = re.compile(r"\.d2dfl-[0-9a-f]{16}\.part")  # what a file is called until it is whole
 KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISDIR, "a folder"),

@@ -60,8 +60,12 @@ def number(value: float | None, digits: int) -> str:
     """A number for people: no -0.00, and a dash where there is none."""
     if value is None:
         return UNKNOWN
-    text = f"{value:,.{digits}f}"
-    return text.removeprefix("-") if not any(sign in text for sign in "123456789") else text
+    return no_minus_zero(f"{value:,.{digits}f}")
+
+
+def no_minus_zero(text: str) -> str:
+    """A number as text, without a minus before zero."""
+    return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
 def in_time(seconds: float) -> str:

@@ -179,9 +179,10 @@ def _transmit(number: int, loss: float, attempts: int, draws: np.random.Generato
 def _shuffled_pools(points: Indices, partition_of: Indices, partitions: int, seed: int, device: int) -> list[Indices]:
     """A device's datapoints by partition, each in random order (R22)."""
     labels = partition_of[points]
-    if len(labels) and (labels.min() < 0 or labels.max() >= partitions):
+    strange = labels[(labels < 0) | (labels >= partitions)]
+    if len(strange):
         raise UserError(
-            f"device {device} holds a datapoint of partition {labels.max()}: partitions are 0 to {partitions - 1}"
+            f"device {device} holds a datapoint of partition {strange[0]}: partitions are 0 to {partitions - 1}"
         )
     order = stream(seed, "exchange-order", device).permutation(len(points))
     return [points[order][labels[order] == partition] for partition in range(partitions)]

@@ -10,7 +10,12 @@ import pytest
 
 import d2dfl
 from calling import SMALL, call
+from d2dfl.config.presets import PARADIGMS, PRESETS
 from d2dfl.discovery.methods import METHODS
+from d2dfl.experiment.logs import LOGS
+from d2dfl.federation import SCHEMES
+from d2dfl.network.trust import RULES
+from d2dfl.paper import SCALES
 from demo_findings import comparison, write
 
 HEAVY = ("numpy", "numba", "torch", "scipy", "matplotlib", "rich")
@@ -185,3 +190,17 @@ def test_special_methods_are_known_to_the_registry_alone() -> None:
         if any(sign in line for sign in (f'== "{name}"', f'!= "{name}"', f'in ("{name}"', f'method == "{name}"'))
     ]
     assert [line for line in found if not line.startswith("env")] == []  # there "marginal" is a kind of reward
+
+
+def test_help_names_every_choice(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def words(command: str) -> str:
+        assert call(monkeypatch, command, "--help") == 0
+        return "".join(capsys.readouterr().out.replace("│", "").split())  # a line may end inside a name
+
+    for command, names in (
+        ("discover", (*RULES, *PARADIGMS, *PRESETS, *METHODS)),
+        ("compare", (*RULES, *SCHEMES, *PARADIGMS, *PRESETS, *LOGS)),
+        ("reproduce", SCALES),
+    ):
+        said = words(command)
+        assert [name for name in names if name not in said] == []

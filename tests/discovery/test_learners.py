@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from conftest import config_of
 from d2dfl import Config, Network, discover, preset
+from d2dfl.discovery import changing_channel
 from d2dfl.discovery.discover import METHODS, Discovery
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game import state as game
@@ -16,7 +17,7 @@ from d2dfl.discovery.game.revisions import NO_DEVICE, Cycle, revise, run_cycle
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.search import best_response
 from d2dfl.discovery.game.tables import reweigh, rules_of, sample, tables_of
-from d2dfl.discovery.methods import dynamic, marginal, qlearning
+from d2dfl.discovery.methods import marginal, qlearning
 from d2dfl.discovery.plain.reference import PlainMarginal, PlainQlearning, plain_round, plain_uniform
 from d2dfl.discovery.task import Task
 from d2dfl.network import channel
@@ -296,9 +297,11 @@ def test_dynamic_links_are_told_apart_by_level() -> None:
 
 def two_exchanges(config: Config, method: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Discovery, Discovery]:
     """The same discovery before an exchange that meets one channel, and before one that meets another."""
-    network, at_exchange = Network.generate(config, 0), dynamic.at_exchange
+    network, at_exchange = Network.generate(config, 0), changing_channel.at_exchange
     one = discover(network, config, seed=1, method=method)
-    monkeypatch.setattr(dynamic, "at_exchange", lambda here, settings, seed: at_exchange(here, settings, seed + 99))
+    monkeypatch.setattr(
+        changing_channel, "at_exchange", lambda here, settings, seed: at_exchange(here, settings, seed + 99)
+    )
     return one, discover(network, config, seed=1, method=method)
 
 
@@ -331,14 +334,22 @@ def test_what_is_known_of_the_exchange_is_used(plan: str, monkeypatch: pytest.Mo
     assert (one.graph.slots != two.graph.slots).any()
 
 
+def test_the_reference_alone_sees_a_changing_channel() -> None:
+    config = config_of("best", **{"channel.dynamic": True})
+    drawn = changing_channel.at_exchange(Network.generate(config, 0), config.channel, 0)
+    for method in METHODS.values():
+        assert (changing_channel.known_to(method, drawn, config.channel) is drawn) == method.reference
+        assert changing_channel.known_to(method, drawn, config_of("best").channel) is drawn  # it rests
+
+
 def test_levels_say_what_is_lost_in_the_mean() -> None:
     config = config_of("best", **{"channel.kind": "gaussian", "channel.dynamic": True, "network.devices": 60})
-    drawn = dynamic.at_exchange(Network.generate(config, 0), config.channel, 0)
+    drawn = changing_channel.at_exchange(Network.generate(config, 0), config.channel, 0)
     heard = drawn.candidates >= 0
-    expected = dynamic.as_known(drawn, config.channel)
+    expected = changing_channel.as_known(drawn, config.channel)
     assert len(np.unique(expected.drop[heard])) == 1
     assert expected.drop[heard][0] == pytest.approx(drawn.drop[heard].mean(), rel=0.02)
-    by_level = dynamic.as_known(drawn, config.with_(channel__plan="levels").channel)
+    by_level = changing_channel.as_known(drawn, config.with_(channel__plan="levels").channel)
     level = channel.quantise(drawn.rss, config.channel)
     assert (channel.quantise(by_level.rss, config.channel) == level).all()
     for number in range(4):

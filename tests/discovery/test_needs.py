@@ -10,7 +10,10 @@ import pytest
 from d2dfl import METHODS, Network, UserError, discover, preset
 from d2dfl.config import RadioConfig
 from d2dfl.config.needs import NetworkShape, check_network, network_bytes, radio_bytes
+from d2dfl.discovery.discover import warm_up
+from d2dfl.discovery.methods import Method, costs, marginal, rules
 from d2dfl.discovery.needs import check_discovery, discovery_bytes, discovery_seconds, discovery_work
+from d2dfl.discovery.task import LinkChoice, Task
 
 
 def test_networks_that_do_not_fit_are_refused_before_they_are_made() -> None:
@@ -118,3 +121,27 @@ def test_radio_signals() -> None:
     assert radio_bytes(many) > 4e10
     one = RadioConfig(per_cell=200, lowest_snr_db=18, highest_snr_db=18)
     assert radio_bytes(one) - 64e6 == pytest.approx((radio_bytes(few) - 64e6) / 20)
+
+
+def test_a_forecast_counts_by_the_constants_of_the_method() -> None:
+    assert costs.INTRODUCTIONS == marginal.INTRODUCTIONS
+
+
+def test_a_branch_and_bound_is_forecast_where_one_is_tried() -> None:
+    config = preset("best").with_(**{"discovery.edges": 1, "optimum.nodes": 10**6})
+    exact = [discovery_work(METHODS["optimum"], config, NetworkShape(n, n - 1, 10))[-1] for n in (12, 13)]
+    assert exact == [10**6, 0]
+
+
+def test_an_entry_says_by_which_settings_its_method_is_warmed_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def find(task: Task) -> LinkChoice:
+        seen.append(task.config.bandit.steps)
+        return rules.uniform(task)
+
+    monkeypatch.setitem(METHODS, "mine", Method("mine", "Mine", find, False, "of a user", least={"bandit.steps": 7}))
+    warm_up("mine", preset("best"))
+    assert set(seen) == {7}
+    for method in METHODS.values():
+        assert preset("best").with_(**method.least)  # settings that are there

@@ -12,8 +12,9 @@ from hypothesis.extra.numpy import arrays
 from d2dfl import Config, Network, UserError, preset
 from d2dfl.config import EnergyConfig
 from d2dfl.discovery.methods import IID
-from d2dfl.energy.ledger import BEFORE, PURPOSES, RADIOS, TRAINING, Ledger, Meter
-from d2dfl.energy.radios import radio_of
+from d2dfl.energy.ledger import Ledger, Meter
+from d2dfl.energy.purposes import BEFORE, PURPOSES, TRAINING
+from d2dfl.energy.radios import RADIOS, radio_of
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import PreparedCell, federated, prepare
 from d2dfl.experiment.setting import setting_of

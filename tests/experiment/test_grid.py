@@ -18,14 +18,12 @@ from joblib.parallel import BACKENDS
 from threadpoolctl import threadpool_info
 
 from d2dfl.errors import MissingExtraError, UserError
+from d2dfl.experiment.cells import Cells, file_name, read_cell
 from d2dfl.experiment.grid import (
-    Cells,
     GridOutcome,
     GridProgress,
     GridTask,
-    file_name,
     pace_of,
-    read_cell,
     run_grid,
     time_left,
 )

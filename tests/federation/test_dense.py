@@ -12,9 +12,9 @@ from torch import nn
 
 from d2dfl import UserError
 from d2dfl.federation import SCHEMES, Federated, FederationConfig, train
+from d2dfl.federation.executors.choice import choose_executor
 from d2dfl.federation.executors.dense import LARGEST, Dense, suits, widths_of
 from d2dfl.federation.executors.loop import Job, Loop
-from d2dfl.federation.executors.registry import choose_executor
 from d2dfl.federation.executors.stack import Stack
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.losses import CROSS_ENTROPY, MSE

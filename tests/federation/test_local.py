@@ -16,8 +16,8 @@ from d2dfl import UserError
 from d2dfl.federation import SCHEMES, Federated, FederationConfig, Loss, start, train, triplet
 from d2dfl.federation.batches import Batches, plan_of
 from d2dfl.federation.executors.capacity import bytes_per_device, free_bytes
+from d2dfl.federation.executors.choice import processor
 from d2dfl.federation.executors.loop import Job, draws_nothing
-from d2dfl.federation.executors.registry import processor
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.models import build
 from d2dfl.rng import stream

@@ -16,7 +16,7 @@ from attack import network_files
 from d2dfl import METHODS, Network, UserError, discover, preset
 from d2dfl.data.arrays import read_npy
 from d2dfl.network.files import load_network, save_network
-from d2dfl.network.tables import read_csv
+from d2dfl.network.power_files import read_csv
 
 
 def refused(call: Any, *arguments: Any, **named: Any) -> str:

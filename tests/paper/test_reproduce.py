@@ -15,9 +15,11 @@ import pytest
 
 from d2dfl.cli.reproduce import Lines
 from d2dfl.discovery.equations.diversity import BUILT_IN
-from d2dfl.energy.ledger import PURPOSES, RADIOS
+from d2dfl.energy.purposes import PURPOSES
+from d2dfl.energy.radios import RADIOS
 from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
+from d2dfl.experiment.cells import stored
 from d2dfl.experiment.grid import GridProgress, GridTask, run_grid
 from d2dfl.experiment.measures import final
 from d2dfl.paper import (
@@ -36,7 +38,7 @@ from d2dfl.paper.verdicts import (
     expected,
     verdicts,
 )
-from d2dfl.paper.workload import rate_of, stored, tasks_of
+from d2dfl.paper.workload import rate_of, tasks_of
 from d2dfl.report.findings import Findings
 from d2dfl.storage import TakenError
 

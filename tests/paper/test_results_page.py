@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from d2dfl.energy.ledger import PURPOSES, RADIOS
+from d2dfl.energy.purposes import PURPOSES
+from d2dfl.energy.radios import RADIOS
 from d2dfl.paper import CONTENDERS, Point, Results, curves
 from d2dfl.paper.catalogue import claims_of
 from d2dfl.paper.verdicts import verdicts

@@ -153,3 +153,23 @@ def test_separation_by_hand() -> None:
     )
     assert separation(places, np.repeat([5, 9], 12)) == 1.0
     assert separation(places, np.tile([5, 9], 12)) < 0.8
+
+
+def test_joules_grow_by_the_target_that_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = load_file(scripts_folder() / "size.py")
+    found = {}
+    for point in script.points("small"):
+        for name in [contender.name for contender in script.CONTENDERS]:
+            joules = [point.value, point.value**3]  # until 0.8 of the target, and all of it
+            cell = {"score_name": "accuracy", "higher_is_better": True, "rounds": [1, 2], "scores": [0.4, 0.5]}
+            purposes = dict.fromkeys(("partition", "discovery", "datapoints"), 1.0)
+            found[point.name, name, 0] = {
+                **cell,
+                "joules": {"first-order": joules},
+                "purposes": {"first-order": purposes},
+            }
+    for targets in ((0.8, 1.0), (1.0, 0.8)):
+        monkeypatch.setattr(script, "TARGETS", targets)
+        shown = script.show(Results(tuple(script.points("small")), (0,), found, scale="small"))
+        for key in ("exponent @ CIFAR-10", "exponent @ SVHN"):
+            assert all(values == pytest.approx(3.0) for values in shown.quantities[key].values())

@@ -13,7 +13,7 @@ from d2dfl.experiment.compare import compare
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import federated, prepare
 from d2dfl.experiment.setting import setting_of
-from d2dfl.partition.paradigms import PARADIGMS, subspace_of
+from d2dfl.partition.paradigms import PARADIGMS, _parts, _subspace
 from d2dfl.partition.pca import SERVER
 from d2dfl.partition.privacy import clip_norm, component_noise, noise_scale, noised_clusters, noised_counts
 from d2dfl.transfer import held_counts
@@ -168,7 +168,7 @@ def test_no_sum_of_inputs_is_told_under_noise() -> None:
     config = small("semi", **{"privacy.epsilon": 2.0})
     dataset = load("digits")
     setting = setting_of(config, 0, dataset)
-    found = subspace_of(config, dataset, setting.holdings, 0)
+    found = _subspace(config, dataset, _parts(config, dataset, setting.holdings), 0)
     assert (found.mean == 0).all()
     for message in found.messages:
         if message.what == "sum and count" and message.receiver == SERVER:

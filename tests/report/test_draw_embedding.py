@@ -52,6 +52,13 @@ def test_poor_embeddings_are_drawn_too(tmp_path: Path) -> None:
     line = np.arange(12.0)[:, None]
     draw_embeddings([("collapsed", np.ones((12, 8))), ("a line", line)], labels, NAMES, tmp_path / "poor.png")
     draw_embeddings([("four", line[:4])], labels[:4], NAMES, tmp_path / "four.png")
+    for name, panels in (("poor.png", 2), ("four.png", 1)):
+        height, width, _ = imread(tmp_path / name).shape
+        assert width > 1.5 * height if panels == 2 else width < 1.5 * height  # a panel each, side by side
+    for embeddings in (np.ones((12, 8)), line, line[:4]):
+        places = in_the_plane(embeddings, seed=0)
+        assert places.shape == (len(embeddings), 2)
+        assert np.isfinite(places).all()
 
 
 def test_many_points_are_thinned_and_many_classes_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ from d2dfl.report.findings import FILE, REPRODUCED, Chart, Findings, Line, Pictu
 from d2dfl.report.look import COLOURS, dash_of, logarithmic, palettes, slug, slugs, titles
 from d2dfl.report.page import data as page_data
 from d2dfl.report.page.data import PageEntry, load_entries, picture_uri
-from d2dfl.report.page.page import STYLES, page, write_page
+from d2dfl.report.page.page import STYLES, page
 
 HOSTILE = '</script><img src=x onerror="window.pwned=1">\'&amp;<!--\u2028]]>${x}'
 
@@ -80,7 +80,7 @@ def demo_folders(root: Path) -> list[Path]:
 
 def test_everything_of_the_records_is_on_the_page(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
-    write_page(demo_folders(tmp_path), path, "A title")
+    demo.write_page(demo_folders(tmp_path), path, "A title")
     reader, found = Reader(path.read_text(encoding="utf-8")), demo.comparison()
     assert not reader.open
     words = "\n".join(reader.texts)
@@ -129,7 +129,7 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     found = everywhere(dataclasses.replace(demo.comparison(), verdicts=demo.experiments()[0].verdicts), HOSTILE)
     folder = demo.write(found, tmp_path / "run")
     (folder / "run.json").write_text(json.dumps({"versions": {HOSTILE: HOSTILE, "x": [HOSTILE]}}), encoding="utf-8")
-    write_page([folder], tmp_path / "report.html", HOSTILE)
+    demo.write_page([folder], tmp_path / "report.html", HOSTILE)
     reader = Reader((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert not reader.open
     images = [attributes for name, attributes in reader.elements if name == "img"]
@@ -210,8 +210,8 @@ def test_pictures_that_cannot_be_embedded(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
     first, second = tmp_path / "a.html", tmp_path / "b.html"
-    write_page(demo_folders(tmp_path / "one"), first)
-    write_page(demo_folders(tmp_path / "two"), second)
+    demo.write_page(demo_folders(tmp_path / "one"), first)
+    demo.write_page(demo_folders(tmp_path / "two"), second)
     assert first.read_bytes() == second.read_bytes()
     assert str(tmp_path) not in first.read_text(encoding="utf-8")
 

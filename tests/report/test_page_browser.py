@@ -11,7 +11,6 @@ from test_page import HOSTILE, demo_folders, everywhere
 import demo_findings as demo
 from browser import NEEDED, Tab, chromium
 from d2dfl.report.findings import Chart, Findings, Map
-from d2dfl.report.page.page import write_page
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
 
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    write_page(demo_folders(folder), folder / "report.html")
+    demo.write_page(demo_folders(folder), folder / "report.html")
     return folder / "report.html"
 
 
@@ -67,7 +66,7 @@ def test_bands_far_wider_than_the_lines_are_left_out_and_said_to_be(tab: Tab, tm
     lines = demo.comparison().charts[0].lines[:2]
     wide = dataclasses.replace(lines[1], low=(-9.0,) * 20, high=(9.0,) * 20)
     found = Findings("wide", "Wide", charts=(Chart("t", "round", "y", (lines[0], wide)),))
-    write_page([demo.write(found, tmp_path / "run")], tmp_path / "report.html")
+    demo.write_page([demo.write(found, tmp_path / "run")], tmp_path / "report.html")
     tab.open(tmp_path / "report.html")
     assert look_of(tab, ".band", "opacity") == "0.15"
     assert look_of(tab, ".band.wide", "opacity") == "0"
@@ -210,7 +209,7 @@ def test_no_width_scrolls_sideways(tab: Tab, report: Path, width: int) -> None:
 
 def test_hostile_texts_do_nothing(tab: Tab, tmp_path: Path) -> None:
     found = everywhere(dataclasses.replace(demo.comparison(), verdicts=demo.experiments()[0].verdicts), HOSTILE)
-    write_page([demo.write(found, tmp_path / "run")], tmp_path / "report.html", HOSTILE)
+    demo.write_page([demo.write(found, tmp_path / "run")], tmp_path / "report.html", HOSTILE)
     tab.open(tmp_path / "report.html", width=390, phone=True)
     for selector in (".chart svg", ".bars .row", "[data-kind=device]", ".link .hit"):
         tab.hover(selector)
@@ -244,7 +243,7 @@ def odd_records() -> dict[str, Findings]:
 
 @pytest.mark.parametrize("name", odd_records())
 def test_odd_records_are_drawn(tab: Tab, tmp_path: Path, name: str) -> None:
-    write_page([demo.write(odd_records()[name], tmp_path / "run")], tmp_path / "report.html")
+    demo.write_page([demo.write(odd_records()[name], tmp_path / "run")], tmp_path / "report.html")
     tab.open(tmp_path / "report.html")
     for selector in (".chart svg", "[data-kind=device]"):
         if tab.run(f"document.querySelector('{selector}') !== null"):

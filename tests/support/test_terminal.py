@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
 import d2dfl
-from d2dfl.terminal import SAMPLE, WORDS, plain, speakable
+from d2dfl.terminal import SAMPLE, WORDS, no_minus_zero, number, plain, speakable
 
 EVERY = "".join(filter(str.isprintable, map(chr, range(0x2500, 0x25A0)))) + "αβτΩ×…±–é²"
 
@@ -85,7 +85,7 @@ def test_tables_and_bars(encoding: str) -> None:
 
 def test_a_program_on_an_ascii_terminal() -> None:
     script = (
-        "import sys; from d2dfl.terminal import speakable; speakable(sys.stdout); speakable(sys.stderr);"
+        "import sys; from d2dfl.terminal import no_minus_zero, speakable; speakable(sys.stdout); speakable(sys.stderr);"
         "from rich.console import Console; Console().print('3 × 4 …'); print('± –', file=sys.stderr)"
     )
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
@@ -103,3 +103,16 @@ def test_control_characters_are_shown_and_do_nothing() -> None:
 @given(st.text(st.characters()))
 def test_nothing_but_spaces_and_what_one_sees_is_left(text: str) -> None:
     assert all(unicodedata.category(item)[0] not in "C" and item not in "\u2028\u2029" for item in plain(text))
+
+
+def test_only_zero_loses_its_minus() -> None:
+    assert [no_minus_zero(text) for text in ("-0.00", "-0", "-0.01", "-1,000.0", "0.0", "-inf", "nan")] == [
+        "0.00",
+        "0",
+        "-0.01",
+        "-1,000.0",
+        "0.0",
+        "-inf",
+        "nan",
+    ]
+    assert number(-float("inf"), 2) == "-inf"

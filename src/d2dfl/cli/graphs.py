@@ -2,22 +2,26 @@
 
 import json
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from d2dfl.cli.discoveries import as_dict, as_json, draw_all, draw_one, print_comparison, print_side_by_side, save_all
+from d2dfl.cli.discoveries import print_comparison, print_side_by_side
 from d2dfl.cli.output import announce, bar, check_outputs, check_picture, console, say
 from d2dfl.compiled import telling
 from d2dfl.config import Config
-from d2dfl.discovery.discover import Discovery, discover, warm_up
+from d2dfl.discovery.discover import discover, warm_up
 from d2dfl.discovery.methods import METHODS, Method, method_named, methods_listed, reference_method
 from d2dfl.discovery.needs import discovery_seconds
-from d2dfl.errors import MissingExtraError, UserError
+from d2dfl.errors import UserError
 from d2dfl.experiment import summary
+from d2dfl.experiment.graphs import as_dict, compare_graphs, draw_discovery, save_discovery
 from d2dfl.experiment.store import Plan, run_folder
 from d2dfl.network import Network
 from d2dfl.network.files import check_network_name, check_replaceable, load_network, save_network
+from d2dfl.progress import Share
 from d2dfl.storage import write_whole
 
 if TYPE_CHECKING:
@@ -29,83 +33,65 @@ def discover_and_print(
     options: "Discover", files: "Files", method: str | None, reference: bool, graphml: Path | None
 ) -> None:
     """Find a graph, print what it is worth, write what was asked for."""
-    config, json_file, picture, out = options.config(), files.json_file, files.picture, options.out
+    config, picture, out = options.config(), files.picture, options.out
     chosen = method_named(method or config.discovery.method)
     check_picture(picture)
-    check_outputs(json_file, picture, graphml, inputs=inputs_of(config, options.network, options.config_file))
+    check_outputs(files.json_file, picture, graphml, inputs=inputs_of(config, options.network, options.config_file))
     plan = Plan("graph", config.to_toml(), {"method": chosen.name, "seed": options.seed})
     with run_folder(out, plan) if out else nullcontext():
-        result, best = _discovered(config, chosen, options, reference)
-        if json_file == "-":
-            sys.stdout.write(as_json(result, best) + "\n")
-        elif json_file is not None:
-            write_whole(Path(json_file), as_json(result, best).encode())
-            say(f"wrote {json_file}")
+        network = _network_for(config, options)
+        methods = [chosen, reference_method()] if reference and not chosen.reference else [chosen]
+        results = []
+        for one in methods:
+            with _watched(one, network, config) as progress:
+                results.append(discover(network, config, seed=options.seed, method=one.name, progress=progress))
+        best = summary.best_known(results) if methods[-1].reference else None
+        print_side_by_side(results, best)
+        result = results[0]
+        for sentence in summary.unlinked_sentences(network, result.graph):
+            console.print(sentence)
+        _write_json(json.dumps(as_dict(result, best), allow_nan=False), files.json_file)
         if picture is not None:
-            draw_one(result, picture)
+            draw_discovery(result, picture)
             say(f"wrote {picture}")
         if graphml is not None:
             result.graph.to_graphml(result.network, graphml)
             say(f"wrote {graphml}")
         if out is not None:
-            save_all(result, best, out)
-
-
-def _discovered(config: Config, method: Method, options: "Discover", reference: bool) -> tuple[Discovery, float | None]:
-    """Find and print the graph, and the best known objective where it was asked for."""
-    net = _network_for(config, options)
-    result = _run(net, config, options.seed, method)
-    others = []
-    if reference and not method.reference:
-        others.append(_run(net, config, options.seed, reference_method()))
-    best = summary.best_known([result, *others]) if others or method.reference else None
-    print_side_by_side([result, *others], best)
-    for sentence in summary.unlinked_sentences(net, result.graph):
-        console.print(sentence)
-    return result, best
+            save_discovery(result, best, out)
+            _say_where(out)
 
 
 def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) -> None:
     """Find the graphs of several methods, print them side by side, write what was asked for."""
-    config, json_file, picture, out = options.config(), files.json_file, files.picture, options.out
+    config, picture, out = options.config(), files.picture, options.out
     chosen = list(METHODS.values()) if methods == "all" else [METHODS[name] for name in methods_listed(methods)]
     check_picture(picture)
-    check_outputs(json_file, picture, inputs=inputs_of(config, options.network, options.config_file))
-    plan = Plan("graphs", config.to_toml(), {"methods": [method.name for method in chosen], "seed": options.seed})
-    with run_folder(out, plan) if out else nullcontext():
-        results, best = _compared(config, chosen, options, skip=methods == "all")
-        content = json.dumps([as_dict(item, best) for item in results], allow_nan=False)
-        if json_file == "-":
-            sys.stdout.write(content + "\n")
-        elif json_file is not None:
-            write_whole(Path(json_file), content.encode())
-            say(f"wrote {json_file}")
-        if picture is not None:
-            draw_all(results, picture)
-            say(f"wrote {picture}")
-        if out is not None:
-            write_whole(out / "comparison.json", content.encode())
-            save_network(results[0].network, out / "network.npz")
-            for suffix in ("png", "html"):
-                draw_all(results, out / f"graphs.{suffix}")
-            summary.keep(results, best, out)
-            say(f"results: {out}; a page of them: d2dfl report {out}")
+    check_outputs(files.json_file, picture, inputs=inputs_of(config, options.network, options.config_file))
+    network = _network(options.network, config, options.seed)
+    watch = partial(_watched, network=network, config=config)
+    result = compare_graphs(network, config, chosen, options.seed, out, skip=methods == "all", watch=watch)
+    for reason in result.left_out:
+        say(f"left out: {reason}")
+    print_comparison(result.discoveries, result.best)
+    _write_json(result.to_json(), files.json_file)
+    if picture is not None:
+        result.draw(picture)
+        say(f"wrote {picture}")
+    if out is not None:
+        _say_where(out)
 
 
-def _compared(config: Config, methods: list[Method], options: "Graphs", skip: bool) -> tuple[list[Discovery], float]:
-    """Find and print the graphs of all methods; `skip`: leave out those that lack their package."""
-    net = _network(options.network, config, options.seed)
-    results = []
-    for method in methods:
-        try:
-            results.append(_run(net, config, options.seed, method))
-        except MissingExtraError as error:
-            if not skip:
-                raise
-            say(f"left out: {error}")
-    best = summary.best_known(results)
-    print_comparison(results, best)
-    return results, best
+def _write_json(content: str, file: str | None) -> None:
+    if file == "-":
+        sys.stdout.write(content + "\n")
+    elif file is not None:
+        write_whole(Path(file), content.encode())
+        say(f"wrote {file}")
+
+
+def _say_where(folder: Path) -> None:
+    say(f"results: {folder}; a page of them: d2dfl report {folder}")
 
 
 def save_generated(options: "Generated", save: Path) -> None:
@@ -140,7 +126,9 @@ def _network_for(config: Config, options: "Discover") -> Network:
     return setting_of(config, options.seed, data_set(config, seed=0)).reported_network
 
 
-def _run(network: Network, config: Config, seed: int, method: Method) -> Discovery:
+@contextmanager
+def _watched(method: Method, network: Network, config: Config) -> Iterator[Share]:
+    """What a user sees of a discovery: how long it will take, that it is compiled, a bar."""
     announce(method.title, discovery_seconds(method.name, config, network.shape))
     line = f"compiling {method.name}: about 20 s of work, once per installation"
     # A terminal shows the status instead.
@@ -150,4 +138,4 @@ def _run(network: Network, config: Config, seed: int, method: Method) -> Discove
     ):
         warm_up(method.name, config, clustered=network.centroids is not None)
     with bar(method.title) as tell:
-        return discover(network, config, seed=seed, method=method.name, progress=lambda share: tell(completed=share))
+        yield lambda share: tell(completed=share)

@@ -15,6 +15,7 @@ from d2dfl.config.needs import NetworkShape
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UserError
 from d2dfl.experiment.logs import check_logs
+from d2dfl.experiment.store import TABLE
 from d2dfl.notebook import counted
 from d2dfl.progress import Step
 from d2dfl.storage import read_text
@@ -120,7 +121,7 @@ def _print_comparison(config: Config, result: "Comparison") -> None:
 def _show_finished(folder: Path) -> None:
     """A run that has nothing left to do: its table as it was written."""
     with suppress(UserError):
-        console.print(read_text(folder / "table.md"))
+        console.print(read_text(folder / TABLE))
     say(f"results: {folder}, which was finished before; nothing was run")
 
 

@@ -30,7 +30,7 @@ def write_page(runs: list[Path], out: Path, figures: bool, title: str) -> None:
     with run_folder(folder, Plan("figures"), "add") if figures else nullcontext():
         content = page(entries, title)
         make_folder(out.parent)
-        write_whole(out, content.encode())
+        write_whole(out, content.encode(errors="replace"))
         say(f"page: {out}")
         if figures:
             _draw(entries, folder)

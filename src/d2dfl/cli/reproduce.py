@@ -1,4 +1,4 @@
-"""What `d2dfl reproduce` does: the paper's figures and tables, with its numbers beside ours."""
+"""What `d2dfl reproduce` does: the paper's figures and tables, with its numbers beside ours; and the list of them."""
 
 import sys
 import time
@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich import box
+from rich.console import Console
 from rich.progress import MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
 from d2dfl.cli.output import bar, console, say, to_resume
 from d2dfl.errors import UserError
+from d2dfl.experiment.cells import CELLS
 from d2dfl.experiment.grid import GridProgress
-from d2dfl.experiment.store import folder_to_resume, is_free, numbered
+from d2dfl.experiment.store import TABLE, folder_to_resume, is_free, numbered
 from d2dfl.notebook import counted
 from d2dfl.report.findings import AHEAD, BEHIND, DIRECTION, FILE, NOT, REPRODUCED, UNDECIDED, Findings, Verdict
 from d2dfl.storage import TakenError, write_whole
@@ -47,7 +49,14 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
             if options.resume and is_free(folder):
                 say(f"nothing to resume in {folder}: a new run begins")
             request = Request(
-                chosen, scale, folder, options.seeds, options.engine, options.workers, options.resume, options.show
+                names=chosen,
+                scale=scale,
+                out=folder,
+                seeds=options.seeds,
+                engine=options.engine,
+                workers=options.workers,
+                resume=options.resume,
+                show=options.show,
             )
             try:
                 done = reproduce(request, tell, partial(_write, folder=folder, figures=options.figures))
@@ -76,7 +85,7 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
 
 def _kept(folder: Path) -> str:
     """What a reproduction that was stopped leaves behind, and how it goes on."""
-    cells = len(list((folder / "cells").glob("*.json")))
+    cells = len(list((folder / CELLS).glob("*.json")))
     if not cells:
         return "nothing was kept: no cell was finished"
     return f"{counted(cells, 'finished cell')} kept in {folder}; to go on: {to_resume(folder)}"
@@ -93,7 +102,7 @@ def _folders(scale: str, again: bool) -> Iterator[Path]:
 def _write(done: "Reproduced", folder: Path, figures: bool) -> None:
     """The table of all that the folder holds by now, and figures of what was measured now."""
     if done.findings:
-        write_whole(folder / "table.md", overview(_all(folder)).encode())
+        write_whole(folder / TABLE, overview(_all(folder)).encode())
         if figures:
             _draw(done.findings, folder)
 
@@ -203,3 +212,29 @@ def _left(share: GridProgress) -> str:
     """What failed, and an honest estimate of the time left."""
     left = "no estimate yet" if share.remaining_s is None else f"about {in_time(share.remaining_s)} left"
     return f"{share.failed} failed, {left}" if share.failed else left
+
+
+def print_experiments() -> None:
+    """All experiments with their cells at every scale, what these take, and the claim."""
+    from d2dfl.paper.catalogue import claims_of, experiment_names, load_experiment
+    from d2dfl.paper.experiment import SCALES
+
+    table = Table("experiment", "of the paper", *SCALES, "the paper's claim", box=box.SIMPLE_HEAD, pad_edge=False)
+    names = experiment_names()
+    for name in names:
+        claims, experiment = claims_of(name), load_experiment(name)
+        costs = [_cost(experiment.count(scale), claims.cost.get(scale)) for scale in SCALES]
+        table.add_row(name, claims.figure, *costs, claims.claim, end_section=name == names[-1])
+    known = {scale: [claims_of(name).cost.get(scale) for name in names] for scale in SCALES}
+    sums = {scale: sum(cost for cost in costs if cost is not None) for scale, costs in known.items()}
+    signs = {scale: "over " if None in costs else "" for scale, costs in known.items()}
+    table.add_row("all", "", *(signs[scale] + in_time(sums[scale]) for scale in SCALES), "")
+    shown = Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=150)
+    shown.print(table)
+    shown.print(
+        "cells (methods × points × seeds), and the time of one core where we measured it (paper scale: mostly of an H200)"
+    )
+
+
+def _cost(cells: int, seconds: float | None) -> str:
+    return f"{cells}" if seconds is None else f"{cells}, {in_time(seconds)}"

@@ -30,12 +30,12 @@ from d2dfl.config.sections.learning import (
     RadioConfig,
 )
 from d2dfl.errors import UserError
-from d2dfl.registry import entry_named
+from d2dfl.registry import entry_named, no_such
 
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that determines a discovery, except the seed."""
+    """All settings of a run: with its methods and seeds they determine its results."""
 
     network: NetworkConfig = dataclasses.field(default_factory=NetworkConfig)
     channel: ChannelConfig = dataclasses.field(default_factory=ChannelConfig)
@@ -120,5 +120,5 @@ def split_path(path: str) -> tuple[str, str]:
     section, _, name = path.partition(".")
     names = [field.name for field in dataclasses.fields(entry_named("section", section, _sections()))]
     if name not in names:
-        raise UserError(f"there is no field {path!r:.80}: section {section} has {', '.join(names)}")
+        raise no_such("field", path, f"section {section} has {', '.join(names)}")
     return section, name

@@ -99,8 +99,8 @@ def own_data(
     """Check what a user brought.
 
     `devices` are the names of all devices in the order of their links, or how many there are; without it they are those
-    that hold data, sorted. `counted_by` is the table that says how many there are, where the user did not. `learning`: what targets are; without it, floating-point targets are numbers to predict and
-    all others classes. `test` is a pair (inputs, targets).
+    that hold data, sorted. `counted_by` is the table that says how many there are, where the user did not. `learning`:
+    what targets are; without it, floating-point targets are numbers to predict and all others classes. `test` is a pair (inputs, targets).
     """
     given = arrays_from(inputs, targets, device)
     laid, kind = _laid_out("X", given.inputs, kind)
@@ -111,7 +111,16 @@ def own_data(
     values, names = _targets(given, learning)
     owners, devices_named = (None, ()) if given.device is None else _owners(given.device, rows, devices, counted_by)
     part = None if test is None else _test_part(test, laid.shape[1:], kind, names)
-    return OwnData(name, laid, values, names, kind, owners, devices_named, part)
+    return OwnData(
+        name=name,
+        inputs=laid,
+        targets=values,
+        class_names=names,
+        kind=kind,
+        owners=owners,
+        devices=devices_named,
+        test=part,
+    )
 
 
 def _laid_out(name: str, values: NDArray[Any], kind: Kind | None) -> tuple[NDArray[Any], Kind]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from d2dfl.config import Config
+from d2dfl.discovery import changing_channel
 from d2dfl.discovery.equations.worth import clusters_after
 from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of, joined, outside_requests
 from d2dfl.discovery.methods import METHODS as METHODS  # also here: plug-ins look for it in this place
@@ -113,7 +114,9 @@ def discover(
     """
     config = config or Config()
     chosen = method_named(method or config.discovery.method)
-    network, known = _seen(network, config, chosen, seed)
+    if config.channel.dynamic:
+        network = changing_channel.at_exchange(network, config.channel, seed)
+    known = changing_channel.known_to(chosen, network, config.channel)
     check_discovery(chosen, config, network.shape)
     began = time.perf_counter()
     split = chosen.learns and config.discovery.action == "partition"
@@ -139,20 +142,8 @@ def discover(
     if split:
         graph = replace(graph, slots=np.where(graph.slots >= 0, graph.slots // network.partitions, -1).astype(np.int32))
     if known is not network:
-        from d2dfl.discovery.methods.dynamic import with_losses
-
-        graph = with_losses(graph, network)
+        graph = changing_channel.with_losses(graph, network)
     return _discovery(task, chosen, network, graph, choices, began)
-
-
-def _seen(network: Network, config: Config, method: Method, seed: int) -> tuple[Network, Network]:
-    """The network at the exchange, and what of it the method sees when it chooses; on a channel that rests they are one."""
-    if not config.channel.dynamic:
-        return network, network
-    from d2dfl.discovery.methods import dynamic
-
-    network = dynamic.at_exchange(network, config.channel, seed)
-    return network, network if method.reference else dynamic.as_known(network, config.channel)
 
 
 def _discovery(
@@ -201,13 +192,7 @@ def warm_up(method: str, config: Config, clustered: bool = False) -> None:
         network__labels_per_device=1,
         network__trust="full",
         channel__kind="path-loss",
-        qlearning__steps=2,
-        bandit__steps=2,
-        gcn__epochs=1,
-        gcn__systems=1,
-        optimum__starts=1,
-        optimum__sweeps=1,
-        optimum__messages=10,
+        **method_named(method).least,
     )
     network = Network.generate(tiny, 0)
     if clustered:

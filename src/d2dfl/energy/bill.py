@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.energy.ledger import TRAINING, Ledger, Meter
+from d2dfl.energy.ledger import Ledger, Meter
+from d2dfl.energy.purposes import TRAINING
 
 Array = NDArray[np.float64]
 

@@ -11,16 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import EnergyConfig
-from d2dfl.energy.radios import RADIOS, Radio, radio_of
+from d2dfl.energy.purposes import PURPOSES
+from d2dfl.energy.radios import Radio, radio_of
 from d2dfl.errors import UserError
 from d2dfl.network.network import Network
 
 Array = NDArray[np.float64]
 UNKNOWN_DISTANCE_M = 100.0  # where a network has no positions
 MOST_TRANSMISSIONS = 100.0  # of a control message that must arrive
-BEFORE = ("partition", "discovery", "datapoints")
-TRAINING = ("models up", "models down", "models between")
-PURPOSES = BEFORE + TRAINING
 
 
 @dataclass(frozen=True)
@@ -109,6 +107,3 @@ def mean_distance_m(network: Network) -> float:
     if not len(receivers):
         return UNKNOWN_DISTANCE_M
     return float(distances_m(network, receivers, network.candidates[receivers, slots]).mean())
-
-
-__all__ = ["BEFORE", "PURPOSES", "RADIOS", "TRAINING", "Ledger", "Meter", "Radio", "distances_m", "mean_distance_m"]

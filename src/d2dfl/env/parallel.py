@@ -24,6 +24,7 @@ from d2dfl.env.vector import VectorGame
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
+from d2dfl.registry import no_such
 from d2dfl.report.drawing.picture import draw_graph
 from d2dfl.rng import stream
 
@@ -64,7 +65,7 @@ class GraphDiscovery(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no ty
         if steps < 1:
             raise UserError(f"steps cannot be {steps}: give at least 1")
         if render_mode not in (None, *self.metadata["render_modes"]):
-            raise UserError(f"there is no render_mode {render_mode!r}: give rgb_array or None")
+            raise no_such("render_mode", render_mode, "give rgb_array or None")
         self.config = config or Config()
         self.reward, self.steps, self.render_mode = reward, steps, render_mode
         self._fixed = network

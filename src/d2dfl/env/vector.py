@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.compiled import kernel, part
 from d2dfl.config import ChannelConfig, Config
+from d2dfl.discovery.changing_channel import at_exchange
 from d2dfl.discovery.equations.reward import OVER_ASK, total_reward
 from d2dfl.discovery.evaluation import graph_of
 from d2dfl.discovery.game.revisions import reals_in_sums
 from d2dfl.discovery.game.rewards import agreement_in
 from d2dfl.discovery.game.state import NO_LINK, set_link, start
-from d2dfl.discovery.methods.dynamic import at_exchange
 from d2dfl.discovery.methods.qlearning import cost
 from d2dfl.discovery.task import Task
 from d2dfl.errors import UserError

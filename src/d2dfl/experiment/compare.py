@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
-from d2dfl.energy.ledger import PURPOSES, Ledger
+from d2dfl.energy.ledger import Ledger
+from d2dfl.energy.purposes import PURPOSES
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
-from d2dfl.experiment.grid import keep_cells
+from d2dfl.experiment.cells import keep_cells
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train

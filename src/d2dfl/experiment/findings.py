@@ -16,7 +16,7 @@ from d2dfl.experiment.inputs import configured_links
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.experiment.measures import LEAST, LEAST_GAP
 from d2dfl.experiment.results import Against, Row
-from d2dfl.experiment.store import CONFIG
+from d2dfl.experiment.store import CONFIG, TABLE
 from d2dfl.notebook import counted
 from d2dfl.report.drawing.lines import figure_of, write_figure
 from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, span
@@ -196,7 +196,7 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     """Table, curves, figures."""
     from d2dfl.report.drawing.picture import draw_row
 
-    write_whole(folder / "table.md", markdown(comparison).encode())
+    write_whole(folder / TABLE, markdown(comparison).encode())
     settings = comparison.config.to_toml()
     write_whole(folder / CONFIG, f"# used: {used(comparison)}\n{_said_elsewhere(comparison)}{settings}".encode())
     findings(comparison).save(folder)

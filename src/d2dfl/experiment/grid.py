@@ -5,25 +5,21 @@ workers nor the order of completion can change a result. Every result is one fil
 a grid that was cut at any moment goes on with `resume`.
 """
 
-import hashlib
 import itertools
 import json
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from d2dfl.errors import UserError
-from d2dfl.experiment.cell import Cell, Values
+from d2dfl.experiment.cells import Cells
 from d2dfl.experiment.engines import Crew, PoolDiedError, Reply, engine_named, function_named, json_text
 from d2dfl.progress import silent
-from d2dfl.storage import json_checksum, make_folder, read_json, write_whole
 
-FORMAT = 2
 DEATHS = 2  # of the pool while a task ran alone; once may have been somebody else's hunger for memory
 
 
@@ -101,93 +97,6 @@ def run_grid(
         failures=tuple(grid.failures[task.key] for task in tasks if task.key in grid.failures),
         seconds=time.monotonic() - began,
     )
-
-
-@dataclass(frozen=True)
-class Cells:
-    """The files of a grid, each with a checksum.
-
-    Only the process that asked for the grid writes them: a worker may be on a machine that does not see the folder.
-    """
-
-    folder: Path
-
-    @classmethod
-    def open(cls, folder: Path) -> "Cells":
-        """Make the folder of the cells; that of failures comes with the first one."""
-        make_folder(folder / "cells")
-        return cls(folder)
-
-    def take(self, payloads: Mapping[str, str], resume: bool) -> dict[str, Any]:
-        """Results that are there already. What else stands in the place of a result is set aside, never removed.
-
-        Also without `resume`: else a new run that is cut would later go on with results of the old one.
-        """
-        found = {}
-        for key, payload in payloads.items():
-            with suppress(OSError):
-                self._failure(key).unlink(missing_ok=True)
-            stored = read_cell(self._cell(key)) if resume else None
-            if stored and stored["key"] == key and json.dumps(stored["payload"], sort_keys=True) == payload:
-                found[key] = stored["result"]
-            else:
-                set_aside(self._cell(key))
-        with suppress(OSError):  # not empty, not there, or not a folder
-            (self.folder / "failures").rmdir()
-        return found
-
-    def keep(self, key: str, payload: str, result: str) -> None:
-        """Write a result."""
-        content = {"format": FORMAT, "key": key, "payload": json.loads(payload), "result": json.loads(result)}
-        if read_cell(self._cell(key)) == content:  # a run that was cut after it had written this
-            return
-        text = json.dumps({**content, "sha256": json_checksum(content)}, allow_nan=False)
-        set_aside(self._cell(key))
-        write_whole(self._cell(key), f"{text}\n".encode())
-
-    def blame(self, key: str, reason: str, trace: str) -> None:
-        """Write why a task has no result."""
-        make_folder(self.folder / "failures")
-        write_whole(self._failure(key), f"{key}\n{reason}\n\n{trace}".encode(errors="backslashreplace"))
-
-    def _cell(self, key: str) -> Path:
-        return self.folder / "cells" / f"{file_name(key)}.json"
-
-    def _failure(self, key: str) -> Path:
-        return self.folder / "failures" / f"{file_name(key)}.txt"
-
-
-def keep_cells(folder: Path, found: Mapping[Cell, Values]) -> None:
-    """Write what was measured of cells that no grid worked on, as a grid does."""
-    store = Cells.open(folder)
-    for cell, values in found.items():
-        payload = {"experiment": "", "cells": [cell.to_plain(placed=False)]}
-        store.keep(f"{cell.method}/seed {cell.seed}", json.dumps(payload), json.dumps({"values": [values]}))
-
-
-def file_name(key: str) -> str:
-    """A name that any file system takes; the digest keeps keys apart that look alike without their odd characters."""
-    plain = re.sub(r"[^A-Za-z0-9.-]+", "_", key).strip("._-")[:80]
-    return f"{plain}-{hashlib.sha256(key.encode(errors='surrogatepass')).hexdigest()[:10]}"
-
-
-def read_cell(path: Path) -> dict[str, Any] | None:
-    """A whole cell, or None: also where it is damaged, which its checksum tells."""
-    try:
-        cell = read_json(path)
-    except UserError:
-        return None
-    if not isinstance(cell, dict) or cell.keys() != {"format", "key", "payload", "result", "sha256"}:
-        return None
-    told = cell.pop("sha256")
-    return cell if cell["format"] == FORMAT and told == json_checksum(cell) else None
-
-
-def set_aside(path: Path) -> None:
-    """Give a file that stands in the way another name; it may be somebody's."""
-    if path.exists() or path.is_symlink():
-        names = (path.with_name(f"{path.name}.aside-{number}") for number in itertools.count(1))
-        path.rename(next(name for name in names if not name.exists() and not name.is_symlink()))
 
 
 class _Grid:

@@ -14,7 +14,7 @@ from d2dfl.network.links import Links, links_file
 
 @dataclass(frozen=True)
 class Inputs:
-    """A user's own data, links and model; None: those of the configuration."""
+    """Data, and links and a model of a user's own; None: those of the configuration."""
 
     dataset: Dataset
     links: Links | None = None

@@ -19,6 +19,7 @@ from d2dfl.registry import entry_named
 from d2dfl.storage import make_folder, read_text, write_whole
 from d2dfl.terminal import plain
 
+LOG = "log.csv"
 HEADER = ["run", "step", "name", "value"]
 EVENTS = re.compile(r"events\.out\.tfevents\.[0-9]+\..+")  # what TensorBoard calls its files
 
@@ -40,7 +41,7 @@ class CsvLog:
     """`log.csv`: one row for each run, step and name."""
 
     def __init__(self, folder: Path, resume: bool) -> None:
-        self._path = folder / "log.csv"
+        self._path = folder / LOG
         self._begun: set[str] = set()
         self._file: IO[bytes] | None = None
         found = os.path.lexists(self._path)

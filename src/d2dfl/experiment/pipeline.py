@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
+from d2dfl.discovery.changing_channel import known_to, with_losses
 from d2dfl.discovery.discover import Discovery, discover
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.methods import IID, method_named
-from d2dfl.discovery.methods.dynamic import as_known, with_losses
 from d2dfl.errors import UserError
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import Curves, Federated, State, check_training, model_named, start, train_many
@@ -136,8 +136,7 @@ def _settled(found: Discovery, setting: Setting) -> Discovery:
     if setting.reported_network is setting.network:
         return found
     config, slots = found.config, found.graph.slots
-    network = known = replace(setting.network, drop=found.network.drop, rss=found.network.rss)
-    if config.channel.dynamic and not method_named(found.method).reference:
-        known = as_known(network, config.channel)
+    network = replace(setting.network, drop=found.network.drop, rss=found.network.rss)
+    known = known_to(method_named(found.method), network, config.channel)
     graph = with_losses(graph_of(known, slots, config.reward.over_ask), network)
     return replace(found, network=network, graph=graph, evaluation=evaluate(network, graph, config.reward))

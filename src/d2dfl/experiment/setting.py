@@ -67,7 +67,16 @@ def setting_of(config: Config, seed: int, dataset: Dataset, links: Links | None 
         heard = noised_counts(counts, config.privacy, seed) if told is None else told.counts
         reported = _with_clusters(around(heard.astype(np.float64)), told, config)
     values = int(np.prod(dataset.shape)) + 1
-    return Setting(config, seed, holdings, partitioning, network, reported, truth, values)
+    return Setting(
+        config=config,
+        seed=seed,
+        holdings=holdings,
+        partitioning=partitioning,
+        network=network,
+        reported_network=reported,
+        truth=truth,
+        values=values,
+    )
 
 
 def holdings_at_start(

@@ -20,13 +20,26 @@ from typing import TYPE_CHECKING, Any, Literal
 from d2dfl.config import Config
 from d2dfl.config.seeds import are_seeds
 from d2dfl.errors import UserError
-from d2dfl.storage import LOCK, PART, TakenError, locked, make_folder, read_json, read_text, remove_parts, write_whole
+from d2dfl.experiment.cells import CELLS, FAILURES
+from d2dfl.experiment.logs import LOG
+from d2dfl.storage import (
+    LOCK,
+    MARK,
+    PART,
+    TakenError,
+    locked,
+    make_folder,
+    read_json,
+    read_text,
+    remove_parts,
+    write_whole,
+)
 
 if TYPE_CHECKING:
     from d2dfl.experiment.checkpoints import Checkpoints
 
 FORMAT = 2
-MARK, CONFIG, RESULTS = "run.json", "config.toml", "results.json"
+CONFIG, RESULTS, TABLE = "config.toml", "results.json", "table.md"
 PACKAGES = ("d2dfl", "numpy", "scipy", "numba", "torch", "scikit-learn")
 FolderKind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
 Again = Literal["refuse", "resume", "add"]  # where the folder holds a run of this kind already
@@ -79,12 +92,12 @@ class RunFolder:
 
     def _discard(self) -> None:
         """Empty a folder in which nothing was measured yet; only of what we wrote, the mark last."""
-        for name in ("cells", "failures", "checkpoints"):
+        for name in (CELLS, FAILURES, "checkpoints"):
             with suppress(OSError):
                 (self.path / name).rmdir()
         with suppress(OSError):  # what cannot be removed must not hide why the run failed
-            if {path.name for path in self.path.iterdir()} <= {MARK, CONFIG, LOCK, "log.csv"}:
-                for name in (CONFIG, "log.csv", MARK):
+            if {path.name for path in self.path.iterdir()} <= {MARK, CONFIG, LOCK, LOG}:
+                for name in (CONFIG, LOG, MARK):
                     (self.path / name).unlink(missing_ok=True)
 
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
-from d2dfl.experiment.cell import Cell, Values
-from d2dfl.experiment.grid import keep_cells
+from d2dfl.experiment.cell import Cell
+from d2dfl.experiment.cells import keep_cells
+from d2dfl.experiment.discovery_values import graph_values
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
@@ -65,27 +66,10 @@ def measures(item: Discovery, best: float | None) -> list[str]:
     ]
 
 
-def values(item: Discovery, best: float | None) -> Values:
-    """The same as plain values for a cell, without the seconds, which a rerun may change."""
-    worth = item.evaluation
-    return {
-        "objective": worth.objective,
-        "objective_no_exchange": worth.no_exchange,
-        "share": None if best is None else share_of(worth.objective, best, worth.no_exchange),
-        "labels": worth.labels_satisfied.tolist(),
-        "before": dict(worth.distance_before),
-        "after": dict(worth.distance_after),
-        "success": worth.success_probability,
-        "inter": worth.inter_cluster_share,
-        "expected_moved": worth.datapoints_moved,
-        "expected_lost": worth.datapoints_lost,
-        "messages": item.messages / item.network.devices,
-    }
-
-
 def keep(items: Sequence[Discovery], best: float | None, folder: Path) -> None:
     """Cells and findings of discoveries in one network, as every run folder has them."""
-    keep_cells(folder, {Cell("", one.method, one.method, one.seed, one.config): values(one, best) for one in items})
+    cells = [Cell("", one.method, one.method, one.seed, one.config, trains=False) for one in items]
+    keep_cells(folder, {cell: graph_values(one, best) for cell, one in zip(cells, items, strict=True)})
     graph_findings(items, best).save(folder)
 
 

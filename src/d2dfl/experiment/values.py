@@ -7,9 +7,9 @@ from d2dfl.energy.bill import BeforeTraining, ModelTraffic, bill
 from d2dfl.energy.ledger import Ledger, Meter
 from d2dfl.energy.radios import RADIOS
 from d2dfl.experiment.cell import Values
+from d2dfl.experiment.discovery_values import discovery_values
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell
 from d2dfl.federation import Curves
-from d2dfl.network import Network
 from d2dfl.transfer import held_counts
 
 
@@ -27,22 +27,7 @@ def exchange_values(item: PreparedCell) -> Values:
         "lost": item.exchanged.dropped if item.exchanged else 0,
         "measures": dict(item.setting.partitioning.measures),
     }
-    if item.discovery is not None:
-        worth = item.discovery.evaluation
-        values |= {
-            "met": worth.labels_satisfied.tolist(),  # R43: by the threshold and the rule that it was found with
-            "lacked": _lacked(item.discovery.network),
-            "arrived": worth.datapoints_moved - worth.datapoints_lost,  # expected, as what follows
-            "success": worth.success_probability,
-            "inter": worth.inter_cluster_share,
-            "messages": item.discovery.messages / item.discovery.network.devices,
-        }
-    return values
-
-
-def _lacked(network: Network) -> float:
-    """Datapoints that devices would ask for if everybody could give them (R44)."""
-    return float(network.need.sum() if network.request is None else network.request.sum())
+    return values if item.discovery is None else values | discovery_values(item.discovery)
 
 
 def training_values(done: TrainedCell) -> Values:

@@ -11,8 +11,8 @@ from d2dfl.config import FederationConfig
 from d2dfl.federation.batches import Batches
 from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.capacity import SHARE, bytes_per_device, free_bytes
+from d2dfl.federation.executors.choice import Notice, choose_executor, processor, stack_pays
 from d2dfl.federation.executors.loop import TEST_PIECE, Job, channels_last
-from d2dfl.federation.executors.registry import Notice, choose_executor, processor, stack_pays
 from d2dfl.federation.executors.stack import obstacle
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.layout import Layout

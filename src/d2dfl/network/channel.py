@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from d2dfl.config import ChannelConfig
 from d2dfl.config.needs import FULL_MESH, SLOTS
 from d2dfl.errors import UserError
-from d2dfl.network.tables import read_csv
+from d2dfl.network.power_files import read_csv
 from d2dfl.rng import stream
 
 BOLTZMANN_J_K = 1.380649e-23
@@ -83,8 +83,6 @@ def received_power(positions: Array, candidates: NDArray[np.int32], config: Chan
     """rss[receiver, slot] by the configured channel; 0 where there is no candidate."""
     generator = stream(seed, "received-power")
     heard = candidates >= 0
-    if config.kind != "physical" and config.lowest > config.highest:
-        raise UserError(f"channel.lowest cannot be {config.lowest}: give at most channel.highest, {config.highest}")
     if config.kind == "gaussian":
         power = generator.normal(config.mean, config.power_deviation, candidates.shape)
         return np.where(heard, power.clip(config.lowest, config.highest), 0.0)

@@ -16,6 +16,7 @@ KNOWN = (*REQUIRED, "drop", "rss", "positions", "cluster", "budget", "candidates
 
 
 def checked_arrays(
+    *,
     counts: ArrayLike,
     threshold: ArrayLike,
     trust: ArrayLike,

@@ -1,7 +1,8 @@
 """The Network record: everything a discovery knows, in the receiver x slot layout."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -172,42 +173,50 @@ class Network:
         from d2dfl.network.checks import checked_arrays, checked_clusters, checked_label_distance
 
         config = config or ChannelConfig()
-        arrays = checked_arrays(counts, threshold, trust, drop, rss, positions, cluster, budget, candidates)
-        devices = len(arrays["counts"])
-        power, loss = arrays["rss"], arrays["drop"]
-        if loss is None:
-            loss = channel.drop_probability(power, config.rate, channel.noise_power(config))
-        if arrays["candidates"] is None:
-            slots, index = _compact(loss)
-            receivers = np.arange(devices)[:, None]
-            believed = arrays["trust"][receivers, index] & (slots >= 0)[:, :, None]
-            loss, power = loss[receivers, index], None if power is None else power[receivers, index]
-        else:
-            slots = arrays["candidates"]
-            believed = arrays["trust"] & (slots >= 0)[:, :, None]
-        loss = np.where(slots >= 0, loss, 1.0)
-        group = arrays["cluster"]
-        if group is None:
-            group = clusters.reliable_clusters(slots, loss, config.reliability)
-        allowance = arrays["budget"]
-        if allowance is None:
-            allowance = default_budget(arrays["counts"], group, config.budget_share)
-        shapes, spreads, asked = checked_clusters(arrays["counts"].shape, centroids, covariances, request)
-        return cls(
-            slots,
-            loss,
-            believed,
-            arrays["counts"],
-            arrays["threshold"],
-            group,
-            allowance,
-            arrays["positions"],
-            power,
-            shapes,
-            spreads,
-            asked,
-            checked_label_distance(arrays["counts"].shape[1], label_distance),
+        arrays = checked_arrays(
+            counts=counts,
+            threshold=threshold,
+            trust=trust,
+            drop=drop,
+            rss=rss,
+            positions=positions,
+            cluster=cluster,
+            budget=budget,
+            candidates=candidates,
         )
+        shape = arrays["counts"].shape
+        shapes, spreads, asked = checked_clusters(shape, centroids, covariances, request)
+        distance = checked_label_distance(shape[1], label_distance)
+        links = _in_slots(arrays, config)
+        more = _in_clusters(arrays, links, config)
+        held = {name: arrays[name] for name in ("counts", "threshold", "positions")}
+        return cls(
+            **held, **links, **more, centroids=shapes, covariances=spreads, request=asked, label_distance=distance
+        )
+
+
+def _in_slots(arrays: Mapping[str, Any], config: ChannelConfig) -> dict[str, Any]:
+    """Candidates, and drop, trust and rss by slot, of checked arrays."""
+    power, loss, trusted, slots = arrays["rss"], arrays["drop"], arrays["trust"], arrays["candidates"]
+    if loss is None:
+        loss = channel.drop_probability(power, config.rate, channel.noise_power(config))
+    if slots is None:
+        slots, index = _compact(loss)
+        receivers = np.arange(len(slots))[:, None]
+        trusted, loss = trusted[receivers, index], loss[receivers, index]
+        power = None if power is None else power[receivers, index]
+    heard = slots >= 0
+    return {"candidates": slots, "drop": np.where(heard, loss, 1.0), "trust": trusted & heard[:, :, None], "rss": power}
+
+
+def _in_clusters(arrays: Mapping[str, Any], links: Mapping[str, Any], config: ChannelConfig) -> dict[str, Any]:
+    """Reliable clusters and their budgets: as given, or by the rules of the paper."""
+    group, allowance = arrays["cluster"], arrays["budget"]
+    if group is None:
+        group = clusters.reliable_clusters(links["candidates"], links["drop"], config.reliability)
+    if allowance is None:
+        allowance = default_budget(arrays["counts"], group, config.budget_share)
+    return {"cluster": group, "budget": allowance}
 
 
 def _check_size(devices: int, partitions: int, config: Config) -> None:

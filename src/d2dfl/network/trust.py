@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from d2dfl.data.arrays import read_npy
 from d2dfl.errors import UserError
+from d2dfl.registry import no_such
 from d2dfl.rng import stream
 
 Trust = NDArray[np.bool_]  # [receiver, slot, partition]
@@ -106,9 +107,7 @@ def make(rule: str, candidates: Candidates, partitions: int, seed: int) -> Trust
     else:
         name, _, value = rule.partition(":")
         if name not in RULES:
-            raise UserError(
-                f"there is no trust rule {rule!r:.80}: give {', '.join(RULES)} with an optional :value, or an .npy file"
-            )
+            raise no_such("trust rule", rule, f"give {', '.join(RULES)} with an optional :value, or an .npy file")
         function, default = RULES[name]
         try:
             number = float(value) if value else default

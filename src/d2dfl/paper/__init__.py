@@ -3,7 +3,7 @@
 from d2dfl.experiment.cell import Cell, Contender, Values
 from d2dfl.experiment.charts import curve_chart, energy_bars, line, text, times
 from d2dfl.experiment.measures import Array, effort_or_all, final, interval, known
-from d2dfl.paper.cells import each, exchange_only, exchange_values, prepared, train
+from d2dfl.paper.cells import each, exchange_only, exchange_values, prepared
 from d2dfl.paper.charts import (
     curve_charts,
     curves,
@@ -18,12 +18,8 @@ from d2dfl.paper.leads import Quantities, above_best, above_next, best_of, equal
 from d2dfl.paper.results import Results, Shown
 from d2dfl.paper.tasks import task
 from d2dfl.paper.terms import (
-    BASELINES,
     CONTENDERS,
-    CONTROL,
     FIVE,
-    GCN,
-    LEARNERS,
     NONE,
     ON_FIVE,
     ON_OURS,
@@ -36,17 +32,12 @@ from d2dfl.paper.terms import (
     SYSTEMS,
     TERMS,
     UNIFORM,
-    Terms,
     terms_of,
 )
 
 __all__ = [
-    "BASELINES",
     "CONTENDERS",
-    "CONTROL",
     "FIVE",
-    "GCN",
-    "LEARNERS",
     "NONE",
     "ON_FIVE",
     "ON_OURS",
@@ -68,7 +59,6 @@ __all__ = [
     "Quantities",
     "Results",
     "Shown",
-    "Terms",
     "Values",
     "above_best",
     "above_next",
@@ -99,5 +89,4 @@ __all__ = [
     "terms_of",
     "text",
     "times",
-    "train",
 ]

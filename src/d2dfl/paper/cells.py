@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from d2dfl.config import Config
 from d2dfl.experiment.cell import Cell, Measure, Values
+from d2dfl.experiment.cells import measured
 
 if TYPE_CHECKING:  # PyTorch and the compiler wait until something is measured: experiments are also listed
     from d2dfl.data import Dataset
@@ -21,7 +22,7 @@ def run_task(payload: Mapping[str, Any]) -> dict[str, Any]:
     own = load_experiment(payload["experiment"]).measure if payload["experiment"] else None
     began = time.perf_counter()
     values = (own or train)([Cell.from_plain(values) for values in payload["cells"]])
-    return {"values": values, "seconds": time.perf_counter() - began}
+    return measured(values, time.perf_counter() - began)
 
 
 def each(one: Callable[[Cell], Values]) -> Measure:

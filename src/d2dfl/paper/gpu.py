@@ -16,8 +16,9 @@ from typing import Any
 import joblib
 
 from d2dfl.experiment.cell import Cell, Values
+from d2dfl.experiment.cells import Cells, measured
 from d2dfl.experiment.engines import leave_with, limit_threads, one_line
-from d2dfl.experiment.grid import Cells, Failure, GridOutcome, GridProgress, GridTask, time_left
+from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, GridTask, time_left
 from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.paper.cells import prepared, trained
 
@@ -67,7 +68,7 @@ class Trainer:
         except Exception:  # one that breaks must not end the others: each alone
             found = [((values, item), result) for values, item in good for result in self._alone(task, values, item)]
         payload = {**task.payload, "cells": [values for (values, _), _ in found]}
-        result = {"values": [values for _, values in found], "seconds": time.monotonic() - start}
+        result = measured([values for _, values in found], time.monotonic() - start)
         try:
             self.cells.keep(task.key, json.dumps(payload), json.dumps(result, allow_nan=False))
             self.results[task.key] = result

@@ -13,13 +13,13 @@ from d2dfl.experiment.charts import text, with_interval
 from d2dfl.experiment.measures import Array, effort, effort_or_all, geometric_mean, known, standing
 from d2dfl.paper.experiment import Point
 from d2dfl.paper.results import Results
-from d2dfl.paper.terms import NONE, ON_FIVE, ON_OURS, ON_PAPERS, TERMS, Terms, terms_of
+from d2dfl.paper.terms import NONE, ON_FIVE, ON_OURS, ON_PAPERS, RULES, TERMS, Terms, terms_of
 from d2dfl.report.findings import Table
 from d2dfl.terminal import UNKNOWN
 
 Quantities = dict[str, dict[str, Array]]
 Value = Callable[[Any], float]  # of a cell
-RULES = "closest, most trusted, uniform"  # what settings and links do is told of those that learn nothing
+THE_RULES = ", ".join(RULES.values())  # what settings and links do is told of those that learn nothing
 
 
 def lead(results: Results, point: Point, suffix: str = "") -> Quantities:
@@ -33,7 +33,7 @@ def lead(results: Results, point: Point, suffix: str = "") -> Quantities:
             rival = results.others(point, system.name)[0]
             found["over-next" + suffix][system.name] = results.gain(point, system.name, rival.name)
     for key, after, before in (("settings", ON_OURS, ON_PAPERS), ("links", ON_FIVE, ON_OURS)):
-        found[key + suffix] = {RULES: risen(results, point, after, before)}
+        found[key + suffix] = {THE_RULES: risen(results, point, after, before)}
     return found
 
 

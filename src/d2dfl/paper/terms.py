@@ -85,11 +85,9 @@ OURS = Contender("marginal", "ours, our settings", "marginal", "best")
 FIVE = Contender("marginal-5", "ours, 5 links", "marginal", "best", FIVE_LINKS)
 ON_OURS = _on_ours("our settings", "our settings", "-ours", {}, OURS)
 ON_FIVE = _on_ours("our settings, 5 links", "5 links", "-5", FIVE_LINKS, FIVE)
-(PAPERS_OURS,), (PAPERS_FIVE,) = ON_OURS.papers, ON_FIVE.papers
-CONTROL = ON_OURS.rules[2]  # a uniform pick on our settings
+(PAPERS_OURS,) = ON_OURS.papers
 
 TERMS = (ON_PAPERS, ON_OURS, ON_FIVE)
-BASELINES = ON_PAPERS.baselines
 LEARNERS = tuple(learner for terms in TERMS for learner in terms.learners)
 # Rows that plot a curve have everybody. A sweep has many points: what the paper's claim needs, at equal links.
 CONTENDERS = (NONE, *(item for terms in TERMS for item in terms.contenders), SHUFFLE)

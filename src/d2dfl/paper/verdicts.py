@@ -31,6 +31,7 @@ from d2dfl.paper.results import Shown
 from d2dfl.paper.terms import LEARNERS
 from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Verdict
 from d2dfl.storage import read_text
+from d2dfl.terminal import no_minus_zero
 
 UNSAID = "not said"  # numbers that belong beside the paper's, which says nothing about them
 TITLES = {learner.name: learner.title for learner in LEARNERS}
@@ -157,4 +158,4 @@ def as_text(quantity: Quantity, values: Sequence[float] | Array) -> str:
 
 def plain(value: float, digits: int) -> str:
     """A number without a minus before zero."""
-    return f"{round(value, digits) + 0.0:.{digits}f}"
+    return no_minus_zero(f"{value:.{digits}f}")

@@ -1,51 +1,22 @@
-"""Cells as tasks of the grid: what a cell is known by, what it will take, and where those that were measured are."""
+"""Cells as tasks of the grid: what a cell is known by, and what it will take."""
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import torch
 
 from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.grid import GridTask, read_cell
+from d2dfl.experiment.cells import keys_of
+from d2dfl.experiment.grid import GridTask
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.paper.catalogue import claims_of
 from d2dfl.paper.experiment import Experiment
 
 NO_RATES: Mapping[str, float] = MappingProxyType({})
 USUAL_RATE = 1e-4  # seconds for a datapoint that is handled, where nobody measured it
-
-
-@dataclass(frozen=True)
-class StoredCell:
-    """What a cell's file says."""
-
-    values: Mapping[str, Any]
-    seconds: float
-
-
-def stored(folder: Path) -> dict[str, StoredCell]:
-    """All measured cells of a folder, whichever grouping they were measured in; damaged files are passed over."""
-    found: dict[str, StoredCell] = {}
-    for path in sorted((folder / "cells").glob("*.json")):
-        cell = read_cell(path)
-        try:
-            if cell is not None:
-                keys, result = _keys(cell["payload"]), cell["result"]
-                for key, values in zip(keys, result["values"], strict=True):
-                    found[key] = StoredCell(values, result["seconds"] / len(keys))
-        except (ValueError, KeyError, TypeError, ArithmeticError):
-            continue
-    return found
-
-
-def _keys(payload: Mapping[str, Any]) -> list[str]:
-    """What the cells of a task are known by, whichever task they stand in."""
-    return [json.dumps([payload["experiment"], cell], sort_keys=True) for cell in payload["cells"]]
 
 
 def tasks_of(
@@ -80,7 +51,7 @@ def _task(
     who = first.contender
     if len(members) > 1:
         # After a resume fewer may be missing: they must not take the place of the file that has the others.
-        who = f"{len(members)} contenders {hashlib.sha256(''.join(_keys(payload)).encode()).hexdigest()[:8]}"
+        who = f"{len(members)} contenders {hashlib.sha256(''.join(keys_of(payload)).encode()).hexdigest()[:8]}"
     cost = sum(rates.get(name, USUAL_RATE) * _effort(experiments[name], cell) for name, cell in members)
     return GridTask(f"{name}/{first.point}/{who}/seed {first.seed}", payload, cost)
 

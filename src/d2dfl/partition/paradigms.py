@@ -82,11 +82,6 @@ def _supervised(config: Config, dataset: Dataset, holdings: Sequence[Indices], s
     return Partitioning(_classes(config, dataset), dataset.classes, names=dataset.class_names)
 
 
-def subspace_of(config: Config, dataset: Dataset, holdings: Sequence[Indices], seed: int) -> Subspace:
-    """The common subspace of all devices' inputs, noised where privacy is asked for (R34)."""
-    return _subspace(config, dataset, _parts(config, dataset, holdings), seed)
-
-
 def _parts(config: Config, dataset: Dataset, holdings: Sequence[Indices]) -> list[NDArray[np.float32]]:
     """[device] what projections are made of, one row a datapoint."""
     settings = config.partition
@@ -99,7 +94,7 @@ def _parts(config: Config, dataset: Dataset, holdings: Sequence[Indices]) -> lis
 
 
 def _subspace(config: Config, dataset: Dataset, parts: Sequence[NDArray[np.float32]], seed: int) -> Subspace:
-    """The same from every device's features."""
+    """The common subspace of every device's features, noised where privacy is asked for (R34)."""
     settings, noise = config.partition, None
     if config.privacy.epsilon > 0:
         if settings.features != "raw":

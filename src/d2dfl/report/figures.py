@@ -18,11 +18,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from d2dfl.errors import UserError
-from d2dfl.report.drawing.picture import INK, MUTED, keys, panel, round_down
+from d2dfl.report.drawing.keys import INK, MUTED, keys, round_down
+from d2dfl.report.drawing.map_stage import cluster_names, layer_links, map_stage, most_sent
+from d2dfl.report.drawing.picture import panel
 from d2dfl.report.drawing.scene import Stage
 from d2dfl.report.findings import Bars, Chart, Findings, Layer, Map
 from d2dfl.report.look import COLOURS, GREY, PARTS, Colours, dash_of, logarithmic, palettes, slugs
-from d2dfl.report.scenes import cluster_names, layer_links, map_stage, most_sent
 from d2dfl.storage import write_whole
 
 FORMATS = ("pdf", "svg", "png")

@@ -1,7 +1,7 @@
 """What an experiment or a comparison found, as one plain record: tables, verdicts, curves, bars, maps, pictures.
 
-Everything that is shown (terminal, figures, the web page) is made from this record, and nothing in it depends on when or
-how fast it was measured: the same cells give the same bytes.
+Figures and the web page are made from this record alone, and nothing in it depends on when or how fast it was measured: the
+same cells give the same bytes.
 """
 
 import dataclasses
@@ -20,13 +20,8 @@ from d2dfl.terminal import plain
 FORMAT = 1
 FILE = "findings.json"
 # What a verdict may be, the best first; without a claim there is a number to show, and nothing to judge.
-REPRODUCED, DIRECTION, NOT, FEW, NO_CLAIM = VERDICTS = (
-    "reproduced",
-    "direction only",
-    "not reproduced",
-    "too few seeds",
-    "no claim",
-)
+REPRODUCED, DIRECTION, NOT = "reproduced", "direction only", "not reproduced"
+FEW, NO_CLAIM = "too few seeds", "no claim"
 AHEAD, BEHIND, UNDECIDED = "ahead", "behind", "nobody can tell"  # where two of the same terms meet
 LARGEST = 1e100  # a larger number was never measured, and its square would not be finite
 Texts = tuple[str, ...]
@@ -51,10 +46,10 @@ class Verdict:
     """One number of the paper beside ours."""
 
     quantity: str
-    system: str  # who was measured: "paper's learner" or "ours"
+    system: str  # who was measured, and on which terms
     paper: str  # as the paper says it
     ours: str  # mean and confidence interval over seeds
-    verdict: str  # one of VERDICTS
+    verdict: str  # one of the words above
     seeds: int = 0  # that the interval is over; 0: not told
 
 
@@ -85,7 +80,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Bars:
-    """Stacked bars: parts[part][bar]."""
+    """Stacked bars: values[part][bar]."""
 
     title: str
     unit: str

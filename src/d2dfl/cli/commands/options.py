@@ -7,9 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from d2dfl.config import Config
-from d2dfl.config.presets import PARADIGMS, preset
+from d2dfl.config.presets import PARADIGMS, PRESETS, preset
+from d2dfl.config.sections.graph import TRUST_FORMS
 from d2dfl.config.seeds import LARGEST_SEED
 from d2dfl.errors import UserError
+from d2dfl.experiment.logs import LOGS
 from d2dfl.storage import read_text
 
 Devices = Annotated[
@@ -30,7 +32,7 @@ TrustRule = Annotated[
     str | None,
     typer.Option(
         "--trust",
-        help="random:P, block, rows:S, columns:S, full, none, or an .npy file (receiver first).  [default: random:0.5]",
+        help=f"{TRUST_FORMS}, or an .npy file (receiver first).  [default: random:0.5]",
         show_default=False,
     ),
 ]
@@ -38,7 +40,7 @@ Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=LA
 NetworkFile = Annotated[
     Path | None, typer.Option("--network", help="A network of your own: .npz or .json.", show_default=False)
 ]
-Preset = Annotated[str, typer.Option("--preset", help="Set of readings: best (ours) or paper.")]
+Preset = Annotated[str, typer.Option("--preset", help=f"Set of readings: {' or '.join(PRESETS)}.")]
 Settings = Annotated[
     list[str] | None,
     typer.Option("--set", help="section.field=value, as often as needed; see `d2dfl fields`.", show_default=False),
@@ -101,7 +103,7 @@ ParadigmName = Annotated[
 ]
 LogNames = Annotated[
     list[str] | None,
-    typer.Option("--log", help="Write scores while training goes on: tensorboard or csv.", show_default=False),
+    typer.Option("--log", help=f"Write scores while training goes on: {' or '.join(LOGS)}.", show_default=False),
 ]
 Rounds = Annotated[int | None, typer.Option(help="Rounds of training.  [default: 20]", show_default=False)]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")]

@@ -48,14 +48,12 @@ def reproduce(
 
     Every cell (method, point, seed) is kept in the folder as soon as it is there. Names: `d2dfl reproduce list`.
     """
+    from d2dfl.cli.reproduce import print_experiments, reproduce_and_print
+
     if names == ["list"]:
-        from d2dfl.cli.listing import print_experiments
-
         print_experiments()
-        return
-    from d2dfl.cli.reproduce import reproduce_and_print
-
-    reproduce_and_print(names, options)
+    else:
+        reproduce_and_print(names, options)
 
 
 def report(

@@ -13,6 +13,10 @@ BudgetRule = Literal["hinge", "ratio", "literal"]
 Agreement = Literal["ratio", "literal", "mean", "median"]
 Untried = Literal["once", "zero", "optimistic"]
 
+TRUST_FORMS = (
+    "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, insecure:SHARE, full, none"  # what a rule may look like
+)
+
 
 @dataclass(frozen=True)
 class NetworkConfig(Section):
@@ -25,8 +29,7 @@ class NetworkConfig(Section):
     threshold: str = option("iid", "datapoints a partition should keep: a share of the device's data, or iid (1/L)")
     trust: str = option(
         "random:0.5",
-        "random:P, block[:P], rows:SPARSITY, columns:SPARSITY, insecure:SHARE, full, none, or an .npy file of "
-        "trust[receiver, transmitter, partition] (R27, R46)",
+        f"{TRUST_FORMS}, or an .npy file of trust[receiver, transmitter, partition] (R27, R46)",
     )
     file: str = option("", "run, compare: .npz or .json with links of your own, and trust if it is known")
     sha256: str = option("", "its checksum, which a run was made with; empty: any")

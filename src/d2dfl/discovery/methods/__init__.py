@@ -1,7 +1,7 @@
 """The registry of methods. Plain records: a method's own file, and the compiler with it, is imported when it is called."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -33,6 +33,9 @@ class Method:
     extra: str = ""  # of d2dfl, which brings that package
     reference: bool = False  # knows everything: what others are measured by
     costs: Costs | None = None  # what it takes in memory and time, where that is known
+    least: Mapping[str, int] = field(
+        default_factory=dict
+    )  # settings under which it does all that it does, but little of it
 
     @property
     def find(self) -> "Callable[[Task], LinkChoice]":
@@ -72,6 +75,7 @@ METHODS: dict[str, Method] = {
             "the paper's learner: softmax over mean rewards",
             drawn=True,
             costs=costs.QLEARNING,
+            least={"qlearning.steps": 2},
         ),
         Method(
             "closest",
@@ -122,6 +126,7 @@ METHODS: dict[str, Method] = {
             package="torch_geometric",
             extra="gcn",
             costs=costs.GCN,
+            least={"gcn.epochs": 1, "gcn.systems": 1},
         ),
         Method(
             "bandit",
@@ -131,6 +136,7 @@ METHODS: dict[str, Method] = {
             "UCB1 or EXP3 per device on the paper's reward",
             by_default=False,
             costs=costs.BANDIT,
+            least={"bandit.steps": 2},
         ),
         Method(
             "greedy",
@@ -150,6 +156,7 @@ METHODS: dict[str, Method] = {
             by_default=False,
             reference=True,
             costs=costs.OPTIMUM,
+            least={"optimum.starts": 1, "optimum.sweeps": 1, "optimum.messages": 10},
         ),
     )
 }

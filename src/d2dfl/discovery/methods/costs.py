@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from d2dfl.config import Config
 from d2dfl.config.needs import POINTS, NetworkShape
 
+# What work is counted by and methods go by; here, because a method's own file loads the compiler.
+EXACT_DEVICES = 12  # beyond, branch and bound has no chance
+STEPS = 128  # of Adam in an epoch at most: many systems are trained on in batches
+INTRODUCTIONS = 0.1  # share of a budget of messages that introductions may cost
+
 
 @dataclass(frozen=True)
 class Game:
@@ -75,7 +80,7 @@ def _revisions(messages: int, game: Game) -> tuple[float, ...]:
     """Of our learner: messages, candidates looked at for them, and data clusters made anew."""
     # With several links one revision takes more of them.
     spent = float(messages) * game.devices * game.stages * math.sqrt(game.at_once)
-    known = min(game.slots, max(1.0, 0.1 * messages * game.at_once))
+    known = min(game.slots, max(1.0, INTRODUCTIONS * messages * game.at_once))
     return spent, spent * known * game.partitions, spent * game.clusters
 
 
@@ -120,12 +125,21 @@ def _heap(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
     return 120.0 * shape.devices * shape.slots
 
 
+def sweep_effort(slots: float, at_once: int, clustered: bool) -> float:
+    """How many sweeps of an annealing stand for one.
+
+    One sweep proposes one slot per link, so with more candidates it takes more sweeps to see as many of them. With
+    several links a sweep is longer, and data clusters make each proposal about ten times as dear.
+    """
+    return max(1.0, slots / 24) / at_once / (10.0 if clustered else 1.0)
+
+
 def _optimum_work(config: Config, game: Game) -> tuple[float, ...]:
     settings = config.optimum
-    effort = max(1.0, game.slots / 24) / game.at_once / (10.0 if game.clusters else 1.0)
+    effort = sweep_effort(game.slots, game.at_once, bool(game.clusters))
     proposals = settings.starts * max(1.0, settings.sweeps * effort) * game.devices * game.edges
     proposals += 4.0 * (settings.starts + 2) * game.pairs
-    exact = float(settings.nodes) * game.stages if game.devices <= 12 and game.at_once == 1 else 0.0
+    exact = float(settings.nodes) * game.stages if game.devices <= EXACT_DEVICES and game.at_once == 1 else 0.0
     greedy = _greedy_work(config, game)
     return *_revisions(settings.messages, game), *greedy, proposals, proposals * game.partitions, exact
 
@@ -141,7 +155,7 @@ def _distances(config: Config, whole: NetworkShape, shape: NetworkShape) -> floa
 
 def _gcn_work(config: Config, game: Game) -> tuple[float, ...]:
     systems, epochs = float(config.gcn.systems), float(config.gcn.epochs)
-    steps, links = epochs * min(systems, 128.0), game.stages * game.links
+    steps, links = epochs * min(systems, float(STEPS)), game.stages * game.links
     return systems, systems * game.partitions, steps, epochs * systems, links
 
 

@@ -29,9 +29,9 @@ from d2dfl.discovery.methods.graphnet import (
     best_slots,
     gauge_of,
     make_net,
-    one_thread,
     require,
     scene_of,
+    torch_on_one_core,
     train,
 )
 from d2dfl.discovery.task import LinkChoice, Task
@@ -65,7 +65,7 @@ def trained(task: Task) -> tuple[Net, Gauge]:
         gauge = gauge_of(systems, power)
         net = make_net(len(gauge.center), int(stream(task.seed, "gcn", "net").integers(2**63)))
         lessons = [(scene_of(system, gauge), right_links(task, system)) for system in systems]
-        with one_thread():
+        with torch_on_one_core():
             train(net, lessons, task)
         while len(_kept) >= KEPT:
             _kept.pop(next(iter(_kept)))

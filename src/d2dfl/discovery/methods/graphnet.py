@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.discovery.methods.costs import STEPS
 from d2dfl.discovery.methods.rules import highest
 from d2dfl.discovery.task import Task
 from d2dfl.errors import MissingExtraError
@@ -20,7 +21,6 @@ DEVICES = 10  # of a training system
 WIDTH = DEVICES - 1  # received powers among a device's features
 CHANNELS = (64, 16)  # of the two convolutions
 HIDDEN = 16  # of the decoder
-STEPS = 128  # of Adam in an epoch at most: many systems are trained on in batches
 BLOCK = 2**18  # links scored at a time: bounds the memory of the decoder
 
 
@@ -184,7 +184,7 @@ def train(net: Net, lessons: list[tuple[Scene, NDArray[np.bool_]]], task: Task) 
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def torch_on_one_core() -> Iterator[None]:
     """Let torch work on one core: such small products gain nothing from two, and wait for whichever is busy.
 
     Measured beside other work on both cores: 32 s became 4 s.

@@ -29,11 +29,11 @@ from d2dfl.discovery.game.rewards import agreement_in
 from d2dfl.discovery.game.search import anneal, descend
 from d2dfl.discovery.game.state import NO_LINK, load, set_link, start
 from d2dfl.discovery.methods import greedy, marginal
+from d2dfl.discovery.methods.costs import EXACT_DEVICES, sweep_effort
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.progress import silent
 from d2dfl.rng import device_keys
 
-EXACT_DEVICES = 12  # beyond, branch and bound has no chance
 HOT, COLD = 0.3, 0.01  # annealing, in units of the mean gain a device could have alone
 NARROW = 100  # steps of the one-dimensional search in the bound
 
@@ -185,10 +185,7 @@ def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], f
     quiet = replace(task, progress=silent)
     long = replace(quiet, config=task.config.with_(marginal__messages=config.messages))
     starts = [greedy.find(quiet).slots, marginal.find(long).slots]
-    # One sweep proposes one slot per link, so with more candidates it takes more sweeps to see as many of them. With
-    # several links a sweep is longer, and data clusters make each proposal about ten times as dear.
-    effort = max(1.0, board.candidates.shape[1] / 24) / task.edges / (10.0 if terms.clustered else 1.0)
-    sweeps = max(1, round(config.sweeps * effort))
+    sweeps = max(1, round(config.sweeps * sweep_effort(board.candidates.shape[1], task.edges, terms.clustered)))
     keys = device_keys(task.seed, "optimum", task.stage, devices=config.starts)
     best_value = -np.inf
     for number in range(len(starts) + config.starts):

@@ -1,20 +1,23 @@
 """Plain Python versions of the two learners: slow, readable, independent of the compiled ones, and tested equal.
 
-Read these first to understand the algorithms. Every quantity is recomputed from scratch at every step.
+Read these first to understand the algorithms. Every quantity is recomputed from scratch at every step, by this file alone:
+it loads neither the compiler nor any equation that is compiled.
 """
 
 import math
 from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.config import Config
+from d2dfl.config import Config, RewardConfig
 from d2dfl.config.metrics import METRICS
-from d2dfl.discovery.equations.messages import LEAST, exchange
-from d2dfl.discovery.equations.reward import Terms, cluster_terms, local_rewards
-from d2dfl.network import Network
 
+if TYPE_CHECKING:  # generating one needs the compiler
+    from d2dfl.network import Network
+
+LEAST = 1e-9  # less than this of a datapoint is nothing: no link stands for it
 MASK = (1 << 64) - 1
 
 
@@ -48,21 +51,28 @@ def plain_distance(metric: str, one: list[float], other: list[float]) -> float:
     return math.sqrt(max(sum(half) / 2, 0.0))
 
 
-def plain_round(network: Network, config: Config, choice: list[int]) -> list[float]:
-    """R of every device when each picks the slot choice[device] (-1: none). Loops only."""
-    reward, devices, labels = config.reward, network.devices, range(network.partitions)
-    over_ask = reward.over_ask
+class PlainExchange(NamedTuple):
+    """What links move, in expectation: [device][label]."""
+
+    sent: list[list[float]]  # to the device
+    after: list[list[float]]
+    before_loss: list[list[float]]  # the same if nothing were lost
+    outside: list[float]  # [device] what it is sent from outside its reliable cluster
+
+
+def plain_exchange(network: "Network", config: Config, choice: list[int]) -> PlainExchange:
+    """Algorithm 1 when every device picks the slot choice[device] (-1: none). Loops only."""
+    devices, labels = network.devices, range(network.partitions)
     counts, threshold = network.counts.tolist(), network.threshold.tolist()
-    population = network.population.tolist()
     transmitter = [int(network.candidates[i, s]) if s >= 0 else -1 for i, s in enumerate(choice)]
-    drop = [float(network.drop[i, s]) if s >= 0 else 0.0 for i, s in enumerate(choice)]
+    drop = _drop(network, choice)
     asked = [[0.0 for _ in labels] for _ in range(devices)]
     demand = [[0.0 for _ in labels] for _ in range(devices)]
     for i, j in enumerate(transmitter):
         for label in labels if j >= 0 else ():
             if network.trust[i, choice[i], label] and counts[j][label] > threshold[j][label]:
                 need = max(threshold[i][label] - counts[i][label], 0.0)
-                asked[i][label] = need / (1 - drop[i]) if over_ask else need
+                asked[i][label] = need / max(1 - drop[i], 1e-12) if config.reward.over_ask else need
                 demand[j][label] += asked[i][label]
     sent = [[0.0 for _ in labels] for _ in range(devices)]
     given = [[0.0 for _ in labels] for _ in range(devices)]
@@ -72,19 +82,54 @@ def plain_round(network: Network, config: Config, choice: list[int]) -> list[flo
             short = demand[j][label] > spare
             sent[i][label] = asked[i][label] * spare / demand[j][label] if short else asked[i][label]
             given[j][label] = min(demand[j][label], spare)
-    local, outside = [], [0.0] * len(network.budget)
-    for i, j in enumerate(transmitter):
-        after = [counts[i][x] + (1 - drop[i]) * sent[i][x] - given[i][x] for x in labels]
-        before_loss = [counts[i][x] + sent[i][x] - given[i][x] for x in labels]
-        score = _plain_score(config, counts[i], after, before_loss, threshold[i], population)
-        local.append(reward.diversity_weight * score - reward.reliability_weight * drop[i])
-        if j >= 0 and network.cluster[i] != network.cluster[j]:
-            outside[network.cluster[i]] += sum(sent[i])
-    terms = cluster_terms(Terms.of(reward), network.budget, np.array(outside)).tolist()
-    mean = sum(local) / devices
+    own = [[counts[i][x] - given[i][x] for x in labels] for i in range(devices)]
+    return PlainExchange(
+        sent=sent,
+        after=[[max(own[i][x] + (1 - drop[i]) * sent[i][x], 0.0) for x in labels] for i in range(devices)],
+        before_loss=[[own[i][x] + sent[i][x] for x in labels] for i in range(devices)],
+        outside=[
+            sum(sent[i]) if j >= 0 and network.cluster[i] != network.cluster[j] else 0.0
+            for i, j in enumerate(transmitter)
+        ],
+    )
+
+
+def _drop(network: "Network", choice: list[int]) -> list[float]:
+    """Loss probability of every device's link; 0 without one."""
+    return [float(network.drop[i, s]) if s >= 0 else 0.0 for i, s in enumerate(choice)]
+
+
+def plain_local_rewards(network: "Network", config: Config, moved: PlainExchange, lost: list[float]) -> list[float]:
+    """r of every device (eq. sup_local_reward)."""
+    counts, threshold, population = network.counts.tolist(), network.threshold.tolist(), network.population.tolist()
     return [
-        local[i] + reward.global_weight * (mean + reward.budget_weight * terms[network.cluster[i]])
-        for i in range(devices)
+        config.reward.diversity_weight
+        * _plain_score(config, counts[i], moved.after[i], moved.before_loss[i], threshold[i], population)
+        - config.reward.reliability_weight * lost[i]
+        for i in range(network.devices)
+    ]
+
+
+def plain_budget_terms(network: "Network", reward: RewardConfig, outside: list[float]) -> list[float]:
+    """What every reliable cluster earns for what its devices take from outside (R9)."""
+    used = [0.0] * len(network.budget)
+    for device, taken in enumerate(outside):
+        used[network.cluster[device]] += taken
+    if reward.budget_rule == "literal":
+        return [budget - taken for budget, taken in zip(network.budget.tolist(), used, strict=True)]
+    left = [(budget - taken) / max(budget, 1.0) for budget, taken in zip(network.budget.tolist(), used, strict=True)]
+    return left if reward.budget_rule == "ratio" else [min(value, 0.0) for value in left]
+
+
+def plain_round(network: "Network", config: Config, choice: list[int]) -> list[float]:
+    """R of every device when each picks the slot choice[device] (-1: none): a link counts also if nothing moves over it."""
+    reward, moved = config.reward, plain_exchange(network, config, choice)
+    local = plain_local_rewards(network, config, moved, _drop(network, choice))
+    terms = plain_budget_terms(network, reward, moved.outside)
+    mean = sum(local) / network.devices
+    return [
+        own + reward.global_weight * (mean + reward.budget_weight * terms[cluster])
+        for own, cluster in zip(local, network.cluster.tolist(), strict=True)
     ]
 
 
@@ -110,7 +155,7 @@ def _plain_score(
 class PlainQlearning:
     """The paper's learner with dictionaries and deques: per-action means, each action tried once (R2, R4, R13, R14)."""
 
-    def __init__(self, network: Network, config: Config, keys: NDArray[np.uint64]) -> None:
+    def __init__(self, network: "Network", config: Config, keys: NDArray[np.uint64]) -> None:
         self.network, self.config, self.keys = network, config, [int(key) for key in keys]
         width = network.slots + int(config.discovery.no_link)
         self.order: list[list[int]] = []
@@ -152,11 +197,11 @@ class PlainQlearning:
 
 
 class PlainMarginal:
-    """Our learner with the objective recomputed by `messages.exchange` for every quote, one link per device."""
+    """Our learner with the objective recomputed for every quote, one link per device."""
 
-    def __init__(self, network: Network, config: Config, keys: NDArray[np.uint64]) -> None:
+    def __init__(self, network: "Network", config: Config, keys: NDArray[np.uint64]) -> None:
         self.network, self.config, self.keys = network, config, [int(key) for key in keys]
-        self.terms = Terms.of(config.reward)
+        self.gamma = config.reward.global_weight
         self.slots = np.full((network.devices, 1), -1, dtype=np.int32)
         self.bonus = np.zeros(network.candidates.shape, dtype=np.float32)
         self.claim = np.zeros_like(self.bonus)
@@ -167,24 +212,14 @@ class PlainMarginal:
         self, slots: NDArray[np.int32]
     ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """N * objective, local rewards, what is sent to each device, and what it takes from outside its cluster."""
-        network, terms = self.network, self.terms
-        result = exchange(network, slots, over_ask=self.config.reward.over_ask)
-        sent = result.allocated[:, 0]
-        links = (slots[:, 0] >= 0) & (sent.sum(axis=1) > LEAST)
-        transmitter = network.candidates[np.arange(network.devices), slots[:, 0]]
-        lost = np.where(links, network.drop[np.arange(network.devices), slots[:, 0]], 0.0)
-        given = np.zeros_like(network.counts)
-        np.add.at(given, np.where(slots[:, 0] >= 0, transmitter, 0), sent)
-        before_loss = network.counts + sent - given
-        local, _ = local_rewards(
-            terms, network.counts, result.after, before_loss, network.threshold, network.population, lost
-        )
-        outside = np.where(network.cluster[transmitter] != network.cluster, sent.sum(axis=1), 0.0)
-        used = np.bincount(network.cluster, weights=outside, minlength=len(network.budget))
-        members = np.bincount(network.cluster, minlength=len(network.budget))
-        budgets = cluster_terms(terms, network.budget, used.astype(np.float64))
-        value = (1 + terms.gamma) * local.sum() + terms.gamma * terms.budget * (members * budgets).sum()
-        return float(value), local, sent, outside
+        network, reward, choice = self.network, self.config.reward, slots[:, 0].tolist()
+        moved = plain_exchange(network, self.config, choice)
+        used = [slot if sum(sent) > LEAST else -1 for slot, sent in zip(choice, moved.sent, strict=True)]
+        local = plain_local_rewards(network, self.config, moved, _drop(network, used))
+        terms = plain_budget_terms(network, reward, moved.outside)
+        shared = sum(reward.budget_weight * terms[cluster] for cluster in network.cluster.tolist())
+        value = (1 + self.gamma) * sum(local) + self.gamma * shared
+        return value, np.array(local), np.array(moved.sent), np.array(moved.outside)
 
     def _with(self, device: int, slot: int) -> NDArray[np.int32]:
         slots = self.slots.copy()
@@ -200,7 +235,7 @@ class PlainMarginal:
                 ends.add(int(self.network.candidates[device, slots[device, 0]]))
         moved = {int(i) for i in np.nonzero(np.abs(before[2] - after[2]).max(axis=1) > 1e-12)[0]} - ends
         crossing = int((np.abs(before[3] - after[3]) > 1e-12).sum())
-        return len(moved), crossing if self.terms.budget and self.terms.gamma else 0
+        return len(moved), crossing if self.config.reward.budget_weight and self.gamma else 0
 
     def _move(self, device: int, slot: int) -> None:
         old, target = int(self.slots[device, 0]), self._with(device, slot)
@@ -227,7 +262,7 @@ class PlainMarginal:
         ]
         slots[rivals, 0] = -1
         state = self._state(slots)
-        return None if state[2][device].sum() <= 0 else (1 + self.terms.gamma) * float(state[1][device] - mine)
+        return None if state[2][device].sum() <= 0 else (1 + self.gamma) * float(state[1][device] - mine)
 
     def _free(self, device: int) -> bool:
         """Whether the device may stay without a link: by rule, or by choosing somebody with nothing for it (R12)."""
@@ -258,7 +293,7 @@ class PlainMarginal:
             state = self._state(joined)
             transmitter = int(self.network.candidates[device, slot])
             self.messages += 2 + 2 * self._others(device, self.slots, joined)[0]
-            self.bonus[device, slot] = (1 + self.terms.gamma) * (state[1][transmitter] - base[1][transmitter])
+            self.bonus[device, slot] = (1 + self.gamma) * (state[1][transmitter] - base[1][transmitter])
             worth = state[0] - base[0] + noise[slot]
             if worth > best_worth + 1e-10 or (slot == old and worth > best_worth - 1e-10):
                 best, best_worth = slot, worth

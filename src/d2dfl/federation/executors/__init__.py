@@ -1,1 +1,1 @@
-"""How local steps are computed: one device after another, stacked, or as one dense product."""
+"""How local steps are computed: device by device, stacked in batched products, or in compiled code for small dense networks."""

@@ -1,4 +1,4 @@
-"""Local steps of all devices between two aggregations: the `loop` executor, device after device."""
+"""What an executor is given and gives, and the `loop` executor: each device for itself, on threads where that helps."""
 
 import copy
 from collections.abc import Sequence

@@ -58,7 +58,7 @@ def drawn(centres: np.ndarray, alpha: float, samples: int, rng: np.random.Genera
 
 def show(results: Results) -> Shown:
     side, paper = len(PAPER["alphas"]), np.array(PAPER["table"])
-    found = np.array([results.each(point, "none", lambda cell: cell["agreement"]) for point in results.points])
+    found = np.array([results.each(point, NONE.name, lambda cell: cell["agreement"]) for point in results.points])
     ours = found.reshape(side, side, -1).transpose(2, 0, 1)  # [seed, before, after]
     ours = ours[np.isfinite(ours).all(axis=(1, 2))]  # seeds of which all is there
     off = ~np.eye(side, dtype=bool)

@@ -46,7 +46,15 @@ def points(scale: str) -> list[Point]:
         settings = {**task(DATA.get(title, "cifar10"), scale), **channel, "channel.levels": levels}
         trains = title in DATA
         name = f"{title}, {reading}, {levels} levels"
-        return Point(name, settings, "supervised", contenders, levels, trains, None if trains else NETWORKS[scale])
+        return Point(
+            name=name,
+            settings=settings,
+            paradigm="supervised",
+            contenders=contenders,
+            value=levels,
+            trains=trains,
+            seeds=None if trains else NETWORKS[scale],
+        )
 
     first = LEVELS[scale][0]  # those that do not look at levels are measured once
     return [

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from d2dfl.config.sections.learning import FIRST_ORDER
 from d2dfl.energy.radios import RADIOS
 from d2dfl.paper import (
     CONTENDERS,
@@ -27,7 +28,6 @@ from d2dfl.paper import (
 )  # fmt: skip
 from d2dfl.report.findings import Chart, Line, Table
 
-FIRST = "first-order"
 NEAR = ("closest", "uniform")  # of which the paper says less than of the other baselines
 
 
@@ -39,9 +39,9 @@ def show(results: Results) -> Shown:
     (point,) = results.points
     factors = {name: speed(results, point, radio=name) for name in RADIOS}
     quantities: Quantities = {
-        f"factor{'' if name == FIRST else '-' + name}": found["joules-up-to"] for name, found in factors.items()
+        f"factor{'' if name == FIRST_ORDER else '-' + name}": found["joules-up-to"] for name, found in factors.items()
     }
-    quantities["over-best"] = factors[FIRST]["joules-over-best"]
+    quantities["over-best"] = factors[FIRST_ORDER]["joules-over-best"]
     for system in results.systems(point):
         baselines = results.baselines(point, system.name)
         near = [item for item in baselines if item.method in NEAR]
@@ -74,8 +74,8 @@ def ahead(results: Results, point: Point, name: str, over: str) -> Array:
         if mine is None or other is None:
             found.append(np.nan)
             continue
-        spent = min(cell["joules"][FIRST][-1] for cell in (mine, other))
-        scores = [float(np.interp(spent, cell["joules"][FIRST], cell["scores"])) for cell in (mine, other)]
+        spent = min(cell["joules"][FIRST_ORDER][-1] for cell in (mine, other))
+        scores = [float(np.interp(spent, cell["joules"][FIRST_ORDER], cell["scores"])) for cell in (mine, other)]
         found.append(results.sign(point) * (scores[0] - scores[1]))
     return np.array(found)
 
@@ -85,7 +85,7 @@ def to_accuracy(results: Results, point: Point, contenders: tuple[Contender, ...
     lines = []
     for contender in results.contenders(replace(point, contenders=(*contenders, NONE, SHUFFLE))):
         cells = results.cells(point, contender.name)
-        joules = np.mean([cell["joules"][FIRST] for cell in cells], axis=0)
+        joules = np.mean([cell["joules"][FIRST_ORDER] for cell in cells], axis=0)
         scores = np.array([cell["scores"] for cell in cells])
         rows = (joules, scores.mean(axis=0), scores.min(axis=0), scores.max(axis=0))
         lines.append(Line(contender.method, contender.title, *(tuple(map(float, row)) for row in rows)))

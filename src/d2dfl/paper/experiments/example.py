@@ -34,7 +34,7 @@ def measure(cell: Cell) -> Values:
 
 def show(results: Results) -> Shown:
     paper = np.array(expected(scripts_folder())["example"].numbers["after"])
-    ours = np.array(results.found["three devices", "none", 0]["after"])
+    ours = np.array(results.found["three devices", NONE.name, 0]["after"])
     rows = tuple(
         (f"device {name}", str(paper[n].tolist()), str([round(value) for value in ours[n]]))
         for n, name in enumerate(DEVICES)

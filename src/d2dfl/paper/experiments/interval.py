@@ -1,6 +1,6 @@
 """Fig. 7b: accuracy against the aggregation interval, SVHN, supervised; the same number of minibatches everywhere."""
 
-from d2dfl.paper import Array, Experiment, Point, Results, Shown, sweep_chart, sweep_table, task
+from d2dfl.paper import NONE, Array, Experiment, Point, Results, Shown, sweep_chart, sweep_table, task
 
 INTERVALS = {"tiny": (2, 10), "small": (5, 10, 20, 50), "paper": (5, 10, 20, 50)}
 
@@ -29,7 +29,7 @@ def show(results: Results) -> Shown:
 
     quantities = {
         "growth": {name: margin(last, name) - margin(first, name) for name in names},
-        "growth-none": {n: results.gain(last, n, "none") - results.gain(first, n, "none") for n in names},
+        "growth-none": {n: results.gain(last, n, NONE.name) - results.gain(first, n, NONE.name) for n in names},
     }
     chart = sweep_chart(results, "Accuracy against the interval", "minibatches between aggregations", "accuracy")
     return Shown(quantities, (sweep_table(results, "Final accuracy"),), (chart,))

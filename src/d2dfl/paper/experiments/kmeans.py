@@ -40,7 +40,15 @@ def points(scale: str) -> list[Point]:
         name: str, number: int, contenders: tuple[Contender, ...], changes: Mapping[str, object], trains: bool
     ) -> Point:
         changes = {**settings, "partition.clusters": number, **changes}
-        return Point(name, changes, "unsupervised", contenders, number, trains, None if trains else NETWORKS[scale])
+        return Point(
+            name=name,
+            settings=changes,
+            paradigm="unsupervised",
+            contenders=contenders,
+            value=number,
+            trains=trains,
+            seeds=None if trains else NETWORKS[scale],
+        )
 
     shared = {"partition.clustering": "shared"}
     trained = [at(f"{n} clusters", n, SYSTEMS, {}, True) for n in CLUSTERS[scale]]

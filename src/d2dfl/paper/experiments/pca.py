@@ -30,7 +30,15 @@ def points(scale: str) -> list[Point]:
 
     def at(name: str, number: int, contenders: tuple[Contender, ...], trains: bool) -> Point:
         changes = {**settings, "partition.components": number}
-        return Point(name, changes, "unsupervised", contenders, number, trains, None if trains else NETWORKS[scale])
+        return Point(
+            name=name,
+            settings=changes,
+            paradigm="unsupervised",
+            contenders=contenders,
+            value=number,
+            trains=trains,
+            seeds=None if trains else NETWORKS[scale],
+        )
 
     trained = [at(f"{n} components", n, SYSTEMS, True) for n in COMPONENTS[scale]]
     return trained + [at(f"{n} components, distance", n, MOVERS, False) for n in COMPONENTS[scale]]

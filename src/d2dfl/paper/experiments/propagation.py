@@ -50,7 +50,7 @@ def show(results: Results) -> Shown:
     for title in FEATURES:
         own = [point for point in results.points if point.name.startswith(title)]
         for prefix, of in (("", accuracy), ("balanced-", balanced)):
-            found = np.array([results.each(point, "none", of) for point in own])
+            found = np.array([results.each(point, NONE.name, of) for point in own])
             found = found.reshape(len(shares), len(counts), -1)  # [share, components, seed]
             quantities[f"{prefix}components @ {title}"] = {WHO: (found[:, -1] - found[:, 0]).mean(axis=0)}
             quantities[f"{prefix}share @ {title}"] = {WHO: (found[-1] - found[0]).mean(axis=0)}
@@ -73,7 +73,7 @@ def _table(title: str, found: np.ndarray, scale: str) -> Table:
 def _chart(title: str, found: np.ndarray, scale: str) -> Chart:
     x = np.array(COMPONENTS[scale], float)
     lines = tuple(
-        line(Contender(f"{share:.0%}", f"{1 - share:.0%} unlabelled", "none"), x, found[n].T)
+        line(Contender(f"{share:.0%}", f"{1 - share:.0%} unlabelled", NONE.name), x, found[n].T)
         for n, share in enumerate(LABELLED[scale])
     )
     return Chart(title, "principal components", "share of right labels", lines)

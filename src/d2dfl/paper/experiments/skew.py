@@ -43,7 +43,7 @@ def points(scale: str) -> list[Point]:
 
 def show(results: Results) -> Shown:
     def ratio(point: Point, name: str) -> Array:
-        return results.final(point, name) / results.final(point, "none")
+        return results.final(point, name) / results.final(point, NONE.name)
 
     quantities: Quantities = {}
     charts, tables = [], []

@@ -53,13 +53,11 @@ def points(scale: str) -> list[Point]:
     settings = task("cifar10", scale, devices=20)
     return trained + [
         Point(
-            f"{DISTANCE}, {name}",
-            {**settings, "network.trust": rule},
-            "supervised",
-            MOVERS,
-            0.0,
-            False,
-            NETWORKS[scale],
+            name=f"{DISTANCE}, {name}",
+            settings={**settings, "network.trust": rule},
+            contenders=MOVERS,
+            trains=False,
+            seeds=NETWORKS[scale],
         )
         for name, rule in RULES.items()
     ]

@@ -9,7 +9,18 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from d2dfl.report.drawing import picture as draw
-from d2dfl.report.drawing.picture import LEVELS, TINTS, summary
+from d2dfl.report.drawing.keys import (
+    FRAME,
+    INK,
+    LEVELS,
+    LINK_LEVELS,
+    MUTED,
+    NODE_LEVELS,
+    ON_LEVELS,
+    PAPER,
+    TINTS,
+)
+from d2dfl.report.drawing.picture import summary
 from d2dfl.report.drawing.scene import Array, Scene, curves, link_level, node_level
 from d2dfl.report.page.html import Html, embedded, head, source, tag
 
@@ -61,9 +72,9 @@ def _document(figure: go.Figure, title: str) -> str:
 
 
 def _heading(scene: Scene, subtitle: str) -> str:
-    lines = [f'<span style="font-size:13px;color:{draw.MUTED}">{"  ·  ".join(summary(scene))}</span>']
+    lines = [f'<span style="font-size:13px;color:{MUTED}">{"  ·  ".join(summary(scene))}</span>']
     if subtitle:
-        lines.insert(0, f'<span style="font-size:13px;color:{draw.MUTED}">{_words(subtitle)}</span>')
+        lines.insert(0, f'<span style="font-size:13px;color:{MUTED}">{_words(subtitle)}</span>')
     if scene.title:
         lines.insert(0, f"<b>{_words(scene.title)}</b>")
     return "<br>".join(lines)
@@ -79,7 +90,7 @@ def _layout(scenes: list[Scene], subtitle: str) -> go.Layout:
     top = 130 if len(scenes) > 1 else 105 if subtitle else 80
     height = stage.height * PIXELS + top + 30
     place = {"x": 0, "xref": "paper", "y": 1 - 32 / height, "yanchor": "top"}  # below plotly's own buttons
-    rim = {"color": draw.FRAME, "width": 1}
+    rim = {"color": FRAME, "width": 1}
     frame = {"type": "rect", "x0": 0, "x1": stage.width, "y0": 0, "y1": stage.height, "layer": "below"}
     return go.Layout(
         template="none",
@@ -87,19 +98,19 @@ def _layout(scenes: list[Scene], subtitle: str) -> go.Layout:
         height=height,
         margin={"l": 20, "r": 210, "t": top, "b": 30},
         title={"text": _heading(scenes[0], subtitle), **place},
-        font={"family": "Helvetica, Arial, sans-serif", "color": draw.INK, "size": 13},
+        font={"family": "Helvetica, Arial, sans-serif", "color": INK, "size": 13},
         xaxis={"visible": False, "range": [0, stage.width]},
         yaxis={"visible": False, "range": [0, stage.height], "scaleanchor": "x"},
         hovermode="closest",
         dragmode="pan",
         hoverlabel={
             "bgcolor": "white",
-            "bordercolor": draw.MUTED,
-            "font": {"color": draw.INK},
+            "bordercolor": MUTED,
+            "font": {"color": INK},
             "align": "left",
         },
         legend={"itemclick": False, "itemdoubleclick": False, "tracegroupgap": 16, "y": 1, "yanchor": "top"},
-        shapes=[{**frame, "fillcolor": draw.PAPER, "line": rim}],
+        shapes=[{**frame, "fillcolor": PAPER, "line": rim}],
     )
 
 
@@ -110,7 +121,7 @@ def _switch(scenes: list[Scene], shared: int, owner: Any) -> dict[str, Any]:
         visible = [True] * shared + (owner == index).tolist()
         change = [{"visible": visible}, {"title.text": _heading(scene, "")}]
         buttons.append({"label": _words(scene.title) or f"graph {index}", "method": "update", "args": change})
-    look = {"bgcolor": "white", "bordercolor": draw.FRAME, "pad": {"b": 8}, "showactive": True}
+    look = {"bgcolor": "white", "bordercolor": FRAME, "pad": {"b": 8}, "showactive": True}
     place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
     kind = {"type": "buttons", "direction": "right"} if len(scenes) <= draw.COLUMNS else {"type": "dropdown"}
     return {"buttons": buttons, **look, **place, **kind}
@@ -142,9 +153,9 @@ def _trace(xy: Array, **look: Any) -> go.Scatter:
 def _keys() -> list[go.Scatter]:
     """Traces without points, for the legend alone."""
     keys = []
-    for colour, text in zip(LEVELS, draw.NODE_LEVELS, strict=True):
+    for colour, text in zip(LEVELS, NODE_LEVELS, strict=True):
         keys.append(_key("Partitions at threshold", text, mode="markers", marker={"color": colour, "size": 12}))
-    for colour, text in zip(LEVELS, draw.LINK_LEVELS, strict=True):
+    for colour, text in zip(LEVELS, LINK_LEVELS, strict=True):
         keys.append(_key("Partitions trusted on link", text, mode="lines", line={"color": colour, "width": 3}))
     square = {
         "symbol": "square",
@@ -152,7 +163,7 @@ def _keys() -> list[go.Scatter]:
         "color": TINTS[0] + "29",
         "line": {"color": TINTS[0], "width": 1},
     }
-    keys.append(_key("Link width", "datapoints sent", mode="lines", line={"color": draw.MUTED, "width": 3}))
+    keys.append(_key("Link width", "datapoints sent", mode="lines", line={"color": MUTED, "width": 3}))
     return [*keys, _key("Map", "reliable cluster", mode="markers", marker=square)]
 
 
@@ -218,7 +229,7 @@ def _devices(scene: Scene) -> go.Scatter:
     marker["line"] = {"color": "white", "width": min(1.0, 0.2 * radius)}
     look: dict[str, Any] = {"mode": "markers", "marker": marker}
     if scene.stage.radius >= draw.READABLE:
-        font = {"color": [draw.ON_LEVELS[index] for index in level], "size": 1.05 * radius}
+        font = {"color": [ON_LEVELS[index] for index in level], "size": 1.05 * radius}
         look |= {"mode": "markers+text", "text": [f"<b>{count}</b>" for count in labels], "textfont": font}
     return _trace(scene.stage.xy, hovertext=_device_words(scene), hoverinfo="text", **look)
 

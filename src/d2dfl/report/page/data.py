@@ -9,7 +9,7 @@ from pathlib import Path
 
 from d2dfl.errors import UserError
 from d2dfl.report.findings import FILE, Findings, Picture
-from d2dfl.storage import read_bytes, read_json
+from d2dfl.storage import MARK, read_bytes, read_json
 from d2dfl.terminal import plain
 
 KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
@@ -44,7 +44,7 @@ def _records(folder: Path) -> list[Path]:
     if not os.path.isdir(folder):
         raise UserError(f"there is no folder {str(folder)!r}: give one that a command made with --out")
     paths = sorted(_below(folder))
-    if not paths and (folder / "run.json").is_file():
+    if not paths and (folder / MARK).is_file():
         raise UserError(f"{folder} holds a run that is not finished: go on with it by --resume")
     if not paths:
         raise UserError(
@@ -87,7 +87,7 @@ def _natural(text: str) -> Natural:
 def _versions(folder: Path) -> tuple[tuple[str, str], ...]:
     """Versions from the run.json of a run folder; nothing where there is none, since the page can do without."""
     try:
-        content = read_json(folder / "run.json")
+        content = read_json(folder / MARK)
     except UserError:
         return ()
     versions = content.get("versions") if isinstance(content, dict) else None

@@ -6,22 +6,15 @@ Own SVG instead of plotly: the page of 28 experiments is a few hundred kilobytes
 from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
-from pathlib import Path
 
 from d2dfl.report.look import palettes, slugs, titles
-from d2dfl.report.page.data import PageEntry, load_entries
+from d2dfl.report.page.data import PageEntry
 from d2dfl.report.page.html import Html, head, join, source, tag
 from d2dfl.report.page.section import section
 from d2dfl.report.page.verdicts import overview
-from d2dfl.storage import write_whole
 
 STYLES = ("base.css", "parts.css", "widgets.css")
 SCRIPTS = ("common.js", "chart.js", "bars.js", "map.js", "inspector.js", "page.js")
-
-
-def write_page(folders: Sequence[Path], path: Path, title: str = "") -> None:
-    """Write one self-contained page about everything that was found in the folders."""
-    write_whole(path, page(load_entries(folders), title).encode(errors="replace"))
 
 
 def page(entries: Sequence[PageEntry], title: str = "") -> str:

@@ -9,8 +9,8 @@ from d2dfl.report.findings import DIRECTION, NOT, REPRODUCED, Findings, Verdict
 from d2dfl.report.page.html import Html, join, tag
 from d2dfl.terminal import UNKNOWN
 
-# What a verdict says by more than its colour.
 COLUMNS = 4  # learners that have one each
+# What a verdict says by more than its colour.
 SIGNS = {REPRODUCED: "✓", DIRECTION: "≈", NOT: "✕"}
 KINDS = {REPRODUCED: "good", DIRECTION: "fair", NOT: "poor"}
 OPEN = 60  # rows up to which the table of everything is open from the start

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.report.drawing.picture import LINK_LEVELS, NODE_LEVELS, round_down, short_name
+from d2dfl.report.drawing.keys import LINK_LEVELS, NODE_LEVELS, round_down
+from d2dfl.report.drawing.map_stage import cluster_names, layer_links, map_stage, most_sent
+from d2dfl.report.drawing.picture import short_name
 from d2dfl.report.drawing.scene import Stage, link_level, node_level
 from d2dfl.report.findings import Bars, Chart, Layer, Map
 from d2dfl.report.look import Colours, dash_of, logarithmic
 from d2dfl.report.page.html import Html, embedded, tag
-from d2dfl.report.scenes import cluster_names, layer_links, map_stage, most_sent
 
 WIDTH = 400.0  # of a map's stage; the page scales it
 

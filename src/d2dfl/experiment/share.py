@@ -84,15 +84,26 @@ def share(
     changes |= {"discovery.edges": edges} if edges is not None else {}
     changes |= {"network.trust": trust} if isinstance(trust, str) else {}
     settings = settings.with_(**changes)
+    return _shared(own, known, settings, seed, own.devices or _names(devices, settings.network.devices))
+
+
+def _shared(own: OwnData, known: Links, settings: Config, seed: int, names: tuple[Name, ...]) -> ShareResult:
+    """Discover and exchange with data, links and settings that fit each other."""
     with in_python():
         setting = setting_of(settings, seed, own.dataset(tested=False), known)
         item = prepare(settings, setting, settings.discovery.method)
     assert item.discovery is not None  # the yardstick alone has none
     assert item.exchanged is not None
-    moved = item.exchanged
-    names = own.devices or _names(devices, settings.network.devices)
-    before, now = PerDevice(names, setting.holdings), PerDevice(names, moved.holdings)
-    return ShareResult(names, before, now, moved.transfers, moved.lost, item.discovery, own, known)
+    return ShareResult(
+        names=names,
+        before=PerDevice(names, setting.holdings),
+        rows=PerDevice(names, item.exchanged.holdings),
+        transfers=item.exchanged.transfers,
+        gone=item.exchanged.lost,
+        discovery=item.discovery,
+        own=own,
+        links=known,
+    )
 
 
 def _learning(given: str | None, asked: str) -> TargetKind | None:

@@ -1,4 +1,4 @@
-"""A map of the record on a stage: the same layout as in drawing/picture.py, from the record alone."""
+"""A map of the record on a stage: the same layout as in picture.py, from the record alone."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,0 +1,68 @@
+"""A channel that changes: what it is when datapoints move, and what devices know of that when they choose (Section VI-N).
+
+R45: nobody knows the channel of the exchange when links are chosen. Draws are independent, so the past tells no more than
+their distribution: methods plan with its mean loss. Right before the exchange a device measures the level of each of its
+links, the state by which the paper's policies choose, and nothing finer.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.config import ChannelConfig
+from d2dfl.discovery.methods import Method
+from d2dfl.network import Network, channel
+from d2dfl.network.graph import Graph
+from d2dfl.rng import stream
+
+QUADRATURE = 2001
+
+
+def known_to(method: Method, network: Network, config: ChannelConfig) -> Network:
+    """What a method sees, when it chooses, of the network at the exchange: all if it is the reference, or the channel rests."""
+    return as_known(network, config) if config.dynamic and not method.reference else network
+
+
+def at_exchange(network: Network, config: ChannelConfig, seed: int) -> Network:
+    """The network at the moment when the datapoints move: one more draw of every link."""
+    power = stream(seed, "dynamic-exchange").normal(config.mean, config.power_deviation, network.candidates.shape)
+    return network.with_drop(power.clip(config.lowest, config.highest), config)
+
+
+def as_known(network: Network, config: ChannelConfig) -> Network:
+    """The network at the exchange as its devices know it when they choose their links (R45).
+
+    Received power is that of the middle of each link's level. Losses are means over the channel's draws, or with
+    channel.plan=levels over those in the link's level; with channel.plan=exact they are what nobody could know.
+    """
+    if config.plan == "exact":
+        return network
+    level = channel.quantise(network.rss, config)
+    middle = config.lowest + (np.arange(config.levels) + 0.5) / config.levels * (config.highest - config.lowest)
+    means = _mean_losses(config, middle)
+    drop = np.where(network.candidates >= 0, means[level], 1.0)
+    return replace(network, rss=np.asarray(middle[level]), drop=drop)
+
+
+def _mean_losses(config: ChannelConfig, middle: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[level] what a device that knows the level expects to lose; one mean for all unless it plans by levels."""
+    from scipy.stats import norm
+
+    def loss(power: NDArray[np.float64]) -> NDArray[np.float64]:
+        return channel.drop_probability(power, config.rate, channel.noise_power(config))
+
+    grid = norm.ppf((np.arange(QUADRATURE) + 0.5) / QUADRATURE, config.mean, max(config.power_deviation, 1e-12))
+    grid = grid.clip(config.lowest, config.highest)
+    if config.plan == "expected":
+        return np.full(config.levels, float(loss(grid).mean()))
+    place = channel.quantise(grid, config)
+    draws = np.bincount(place, minlength=config.levels)
+    total = np.bincount(place, loss(grid), minlength=config.levels)
+    return np.where(draws > 0, total / np.maximum(draws, 1), loss(middle))  # a level that is never drawn: its middle
+
+
+def with_losses(graph: Graph, network: Network) -> Graph:
+    """The same links and datapoints with the losses of this network: what was planned meets the channel as it is."""
+    receivers = np.arange(graph.devices)[:, None]
+    return replace(graph, drop=np.where(graph.slots >= 0, network.drop[receivers, graph.slots], 0.0))
