@@ -14,6 +14,7 @@ from pathlib import Path
 
 from d2dfl.paper.catalogue import experiment_names
 from d2dfl.paper.terms import LEARNERS, TERMS, Terms
+from d2dfl.paper.verdicts import RULE
 from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Findings, Verdict, span
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -45,8 +46,9 @@ CLAIMS = """## Every claim
 
 Mean and 95 % interval over seeds. **+** reproduced, **~** direction only, **-** not reproduced, **?** too few seeds. A learner is
 held against baselines with its own links and settings. By the first claim of each row, which is the one its author made:"""
-EARLIER = "before equal links"
-MARKED = f"Rows marked *{EARLIER}* were measured when only some methods had our settings, and were judged by an earlier rule."
+EARLIER = "measured before"
+MARKED = f"""Rows marked *{EARLIER}* are from before every method had equal links and settings, or before a quantity or the rule of
+verdicts changed. They wait to be measured anew; their numbers stand here without a verdict."""
 SIGNS = {REPRODUCED: "+", DIRECTION: "~", NOT: "-", FEW: "?", NO_CLAIM: ""}
 TITLES = tuple(learner.title for learner in LEARNERS)
 FORMERLY = {"ours, as many links": "ours, our settings", "ours, 5 links (default)": "ours, 5 links"}
@@ -72,8 +74,8 @@ def largest(folders: list[Path], name: str) -> Findings | None:
 
 
 def earlier(found: Findings) -> bool:
-    """Whether a record is from before every method was measured on all terms."""
-    return any(item.system in FORMERLY for item in found.verdicts)
+    """Whether a record is from before today's rule and instruments."""
+    return found.rule != RULE
 
 
 def titled(found: Findings) -> str:
@@ -96,17 +98,19 @@ def claims(found: Findings) -> list[str]:
     for text, own in grouped(found).items():
         if text.startswith((OVER_NEXT, SETTINGS, LINKS)):
             continue
-        cells = [claim(own.get(title)) for title in TITLES]
+        judged = not earlier(found)
+        cells = [claim(own.get(title), judged) for title in TITLES]
         others = [item for system, item in own.items() if system not in TITLES]
         if others:
-            cells[0] = claim(others[0])
+            cells[0] = claim(others[0], judged)
         seeds = span([item.seeds for item in own.values()])
         rows.append(f"| {titled(found)}, {seeds} | {text} | {next(iter(own.values())).paper} | {' | '.join(cells)} |")
     return rows
 
 
-def claim(item: Verdict | None) -> str:
-    return "" if item is None else f"{item.ours} {SIGNS.get(item.verdict, item.verdict)}"
+def claim(item: Verdict | None, judged: bool) -> str:
+    sign = "" if item is None or not judged else SIGNS.get(item.verdict, item.verdict)
+    return "" if item is None else f"{item.ours} {sign}".strip()
 
 
 def where(text: str) -> str:

@@ -1,6 +1,7 @@
 """docs/results.md and README's headline from records of both kinds."""
 
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from d2dfl.energy.purposes import PURPOSES
 from d2dfl.energy.radios import RADIOS
 from d2dfl.paper import CONTENDERS, Point, Results, curves
 from d2dfl.paper.catalogue import claims_of
-from d2dfl.paper.verdicts import verdicts
+from d2dfl.paper.verdicts import RULE, verdicts
 from d2dfl.report.findings import Findings, Table, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,7 +50,13 @@ def _record(name: str, points: list[str]) -> Findings:
     results = Results(tuple(places), (0, 1, 2), found, scale="paper")
     shown, claims = curves(results), claims_of(name)
     return Findings(
-        name, claims.title, figure=claims.figure, scale="paper", verdicts=verdicts(claims, shown), tables=shown.tables
+        name,
+        claims.title,
+        figure=claims.figure,
+        scale="paper",
+        verdicts=verdicts(claims, shown),
+        rule=RULE,
+        tables=shown.tables,
     )
 
 
@@ -83,7 +90,7 @@ def test_a_record_on_all_terms_fills_every_block(tmp_path: Path, script: dict[st
     folders = _saved(tmp_path, earlier=False)
     page = script["page"](folders)
     lines = script["headline"](folders)
-    assert "before equal links" not in page
+    assert "measured before" not in page
     assert "–" not in "".join(lines)
     assert len(lines) == 2 + 1 + 4 + 3 + 3 + 1
     ours = [line for line in lines if line.startswith("| our learner")]
@@ -100,10 +107,10 @@ def test_a_record_on_all_terms_fills_every_block(tmp_path: Path, script: dict[st
 def test_a_record_from_before_is_read_and_marked(tmp_path: Path, script: dict[str, Any]) -> None:
     folders = _saved(tmp_path, earlier=True)
     page, lines = script["page"](folders), script["headline"](folders)
-    assert lines[0].count("before equal links") == 6
+    assert lines[0].count("measured before") == 6
     best = [line for line in lines if "best of closest" in line]
     assert ["–" in line for line in best] == [False, True, True]  # ours had no rules but uniform
-    assert "`decentralised` , paper, *before equal links*, 3" in page
+    assert "`decentralised` , paper, *measured before*, 3" in page
     assert "none was measured with equal links yet" in page
     assert "## Ours against the next best" not in page
 
@@ -119,3 +126,18 @@ def test_the_readme_shows_nothing_from_before(tmp_path: Path, script: dict[str, 
     assert script["headline"](folders, equal_only=True)[0] == "| |  |"
     _record("curve-semi", ["radio signals"]).save(tmp_path / "curve-semi")
     assert script["headline"](folders, equal_only=True)[0] == "| | radio signals, semi-supervised |"
+
+
+def test_a_record_of_an_earlier_rule_has_no_verdict(tmp_path: Path, script: dict[str, Any]) -> None:
+    """Its numbers stand there, without a sign, and count in no tally; also where no name gives it away."""
+    folders = _saved(tmp_path, earlier=False)
+    record = Findings.load(tmp_path / "decentralised")
+    replace(record, rule=RULE - 1).save(tmp_path / "decentralised")
+    rows = [line for line in script["page"](folders).splitlines() if line.startswith("| `decentralised`")]
+    assert rows
+    assert all("*measured before*" in line for line in rows)
+    claims = [line for line in rows if "accuracy above the best baseline" in line]
+    assert claims
+    assert not any(sign in line for line in claims for sign in ("] +", "] ~", "] -"))
+    tally = script["counts"]([Findings.load(folder) for folder in sorted(tmp_path.iterdir())])
+    assert [part[-4:] for part in tally.split("; ")] == ["of 3"] * 7

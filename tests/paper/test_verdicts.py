@@ -83,3 +83,13 @@ def test_a_verdict_says_over_how_many_seeds_it_is() -> None:
     claims = Expected("", "", "", {"gain": Quantity("gain", "more")}, {}, {})
     shown = Shown(quantities={"gain": {"marginal": np.array([0.1, np.nan, 0.2, 0.3])}})
     assert [(item.verdict, item.seeds) for item in verdicts(claims, shown)] == [(NOT, 3)]
+
+
+def test_digits_show_the_side() -> None:
+    """An end that is above no effect is not printed as no effect; one that is no effect stays so."""
+    ratio = Quantity("", "fewer", null=1.0, digits=1, ratio=True)
+    above = [1.03, 1.2, 1.21, 1.19]
+    assert judge(ratio, above) == REPRODUCED
+    assert as_text(ratio, above) == "1.16 [1.02, 1.30]"
+    assert as_text(ratio, [1.2, 1.21, 1.19]) == "1.2 [1.2, 1.2]"
+    assert as_text(Quantity("", "rises", bounds=(0.0, 1.0)), [0.0, 0.0, 0.0]) == "0.000 [0.000, 0.000]"

@@ -33,6 +33,8 @@ from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Ver
 from d2dfl.storage import read_text
 from d2dfl.terminal import no_minus_zero
 
+RULE = 2  # number of the rule above and of what quantities measure: records of another one are shown without a verdict
+FINER = 2  # more digits, at most, where an end of an interval would be rounded onto no effect
 UNSAID = "not said"  # numbers that belong beside the paper's, which says nothing about them
 TITLES = {learner.name: learner.title for learner in LEARNERS}
 
@@ -151,9 +153,17 @@ def _place(order: Sequence[str], key: str) -> int:
 
 
 def as_text(quantity: Quantity, values: Sequence[float] | Array) -> str:
-    """Mean and interval."""
-    mean, low, high = (plain(value, quantity.digits) for value in spread(quantity, values))
+    """Mean and interval, with as many digits as it takes to see on which side of no effect it ends."""
+    found, digits = spread(quantity, values), quantity.digits
+    while digits < quantity.digits + FINER and _hidden(quantity.null, found[1], found[2], digits):
+        digits += 1
+    mean, low, high = (plain(value, digits) for value in found)
     return f"{mean} (one seed)" if len(known(values)) < 2 else f"{mean} [{low}, {high}]"
+
+
+def _hidden(null: float, low: float, high: float, digits: int) -> bool:
+    """Whether an interval that keeps clear of no effect would be printed as if it reached it."""
+    return (low > null or high < null) and plain(null, digits) in (plain(low, digits), plain(high, digits))
 
 
 def plain(value: float, digits: int) -> str:

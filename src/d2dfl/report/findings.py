@@ -173,6 +173,7 @@ class Findings:
     scale: str = ""
     config: str = ""  # TOML
     verdicts: tuple[Verdict, ...] = ()
+    rule: int = 0  # by which the verdicts were given; 0: from before rules had numbers
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     bars: tuple[Bars, ...] = ()
