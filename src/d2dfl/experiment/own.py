@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.config.presets import PARADIGMS
@@ -21,6 +22,7 @@ from d2dfl.experiment.setting import setting_of
 from d2dfl.experiment.share_result import ShareResult as ShareResult
 from d2dfl.experiment.share_result import in_python
 from d2dfl.network import Network
+from d2dfl.network.frames import by_class, by_device, is_frame, named
 from d2dfl.network.links import Links, checked_table, checked_trust, links_file
 from d2dfl.network.values import LINEAR
 from d2dfl.registry import entry_named
@@ -52,13 +54,15 @@ def share(
     device   who holds each row: numbers or names, or the name of a column; None: rows are dealt out by data.allocation
              to as many devices as `devices` or `links` say, or 25, which the summary then says first
     links    links[receiver, transmitter], the probability that a packet is lost (1: it is not heard); or a Network, or
-             a network file; None: devices at random places, as `Network.generate` draws them
+             a network file; None: devices at random places, as `Network.generate` draws them. A frame (also of rss and
+             trust) is read by the names of its rows, the receivers, and columns
     rss      instead of `links`: mean received power[receiver, transmitter] in a linear unit, not dBm: in mW it is
              10 ** (dBm / 10), with channel.noise_power in the same unit (0.02 unless the configuration says otherwise)
     trust    trust[receiver, transmitter, partition], 1 where the transmitter lets the receiver have its rows of that
-             class (or range of the number), without the last axis for all classes alike; or a rule such as "full" or
-             "random:0.5"; None: the configuration's rule, or what the network says. With paradigm="semi" a row without
-             a label is of the class that its device guesses; rows with one (partition.labelled) keep it
+             class (or range of the number), without the last axis for all classes alike; or {class: table}; or a rule
+             such as "full" or "random:0.5"; None: the configuration's rule, or what the network says. With
+             paradigm="semi" a row without a label is of the class that its device guesses; rows with one
+             (partition.labelled) keep it
     devices  names of all devices in the order of `links`, or how many there are; some may hold nothing. None: sorted
     test     (inputs, targets) that no device holds, for `compare`; None: it keeps a fifth of the rows
     paradigm supervised, semi, unsupervised, regression; None: supervised, or regression where y has a point
@@ -66,7 +70,9 @@ def share(
     config   all settings; or a `preset`, "best" or "paper". `method`, `edges` and `seed` as in `discover`
     """
     seed = checked_seed(seed)
-    known = _links(links, rss, trust)
+    known = _links(links, rss)
+    if devices is None and device is None:
+        devices = named(links if rss is None else rss)
     settings = _config(config, preset, paradigm)
     number = devices if devices is not None else known.devices
     asked = paradigm or settings.partition.paradigm
@@ -84,13 +90,15 @@ def share(
     changes |= {"discovery.edges": edges} if edges is not None else {}
     changes |= {"network.trust": trust} if isinstance(trust, str) else {}
     settings = settings.with_(**changes)
+    names = own.devices or _names(devices, settings.network.devices)
+    classes = own.class_names if asked in ("supervised", "semi") else ()
+    known = _trusted(_by_name(known, links if rss is None else rss, names), trust, names, classes)
     with in_python():
         setting = setting_of(settings, seed, own.dataset(tested=False), known)
         item = prepare(settings, setting, settings.discovery.method)
     assert item.discovery is not None  # the yardstick alone has none
     assert item.exchanged is not None
     moved = item.exchanged
-    names = own.devices or _names(devices, settings.network.devices)
     before, now = PerDevice(names, setting.holdings), PerDevice(names, moved.holdings)
     return ShareResult(names, before, now, moved.transfers, moved.lost, item.discovery, own, known)
 
@@ -144,24 +152,43 @@ def _config(config: Config | None, preset: str | None, paradigm: str | None) -> 
     return config or preset_named(preset or "best", paradigm or "supervised")
 
 
-def _links(links: Any, rss: Any, trust: Any) -> Links:
-    """What is known about the links, checked."""
+def _links(links: Any, rss: Any) -> Links:
+    """What is known about the links, checked; rows and columns as they stand."""
     if links is not None and rss is not None:
         raise UserError("links and rss are both given: give loss probabilities or received power")
-    table: Mapping[str, Any] = {}
     if isinstance(links, Network):
-        found = Links(network=links)
-    elif isinstance(links, str | Path):
-        found = links_file(Path(links))
-    else:
-        if links is not None:
-            advice = "give loss probabilities from 0 to 1; received power goes into rss"
-            table = {"drop": checked_table("links", links, 1.0, advice)}
-        elif rss is not None:
-            table = {"rss": checked_table("rss", rss, np.inf, LINEAR)}
-        found = Links(table, source="rss" if rss is not None else "links")
+        return Links(network=links)
+    if isinstance(links, str | Path):
+        return links_file(Path(links))
+    kind, given = ("drop", links) if rss is None else ("rss", rss)
+    if given is None:
+        return Links()
+    # A frame is looked at when its devices are known: until then it only says how many there are.
+    values = np.zeros(np.shape(np.asarray(given))) if is_frame(given) else given
+    return Links({kind: _checked(kind, values)}, source="links" if rss is None else "rss")
+
+
+def _checked(kind: str, values: Any) -> NDArray[np.float64]:
+    if kind == "rss":
+        return checked_table("rss", values, np.inf, LINEAR)
+    return checked_table("links", values, 1.0, "give loss probabilities from 0 to 1; received power goes into rss")
+
+
+def _by_name(known: Links, given: Any, devices: Sequence[Name]) -> Links:
+    """The same; a frame in the order of the devices."""
+    if not is_frame(given):
+        return known
+    return replace(known, table={kind: _checked(kind, by_device(known.source, given, devices)) for kind in known.table})
+
+
+def _trusted(known: Links, trust: Any, devices: Sequence[Name], classes: Sequence[str]) -> Links:
+    """The same with what is known about trust; frames in the order of the devices, dictionaries in that of the classes."""
     if trust is None:
-        return found
+        return known
     if isinstance(trust, str):
-        return replace(found, rule=True)
-    return replace(found, trust=checked_trust(trust))
+        return replace(known, rule=True)
+    if isinstance(trust, list | tuple) and any(map(is_frame, trust)):
+        raise UserError("trust is a list of frames: give a dictionary {class: frame}")
+    if isinstance(trust, Mapping):
+        return replace(known, trust=checked_trust(by_class("trust", trust, devices, classes)))
+    return replace(known, trust=checked_trust(by_device("trust", trust, devices)))
