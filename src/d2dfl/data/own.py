@@ -33,6 +33,7 @@ class OwnData:
     owners: NDArray[np.int64] | None  # [row] device; None: rows are dealt out
     devices: tuple[str | int, ...]  # their names as they were given, () where rows are dealt out
     test: tuple[NDArray[Any], NDArray[Any]] | None = None  # inputs and targets that no device holds
+    note: str = ""  # what the user should know about how the data was read
 
     def dataset(self, *, tested: bool = True, seed: int = 0) -> Dataset:
         """Ready to train on. Where no test part was given, a fifth of the rows is kept for tests.
@@ -48,11 +49,12 @@ class OwnData:
         train = self.inputs[rows].astype(np.float32)
         test = test_inputs.astype(np.float32)
         standardise(train, test)
-        targets, note = self.targets[rows], ""
+        targets, note = self.targets[rows], self.note
         if not self.class_names:  # numbers of any size are learned at the same pace
             mean, deviation = float(targets.mean()), float(targets.std()) or 1.0
             targets, test_targets = (((part - mean) / deviation).astype(np.float32) for part in (targets, test_targets))
-            note = f"targets are taken minus {mean:.6g}, divided by {deviation:.6g}"
+            scaled = f"targets are taken minus {mean:.6g}, divided by {deviation:.6g}"
+            note = f"{note}; {scaled}" if note else scaled
         return Dataset(
             name=self.name,
             train_inputs=train,
@@ -95,6 +97,7 @@ def own_data(
     learning: TargetKind | None = None,
     kind: Kind | None = None,
     test: Any = None,
+    note: str = "",
 ) -> OwnData:
     """Check what a user brought.
 
@@ -111,7 +114,7 @@ def own_data(
     values, names = _targets(given, learning)
     owners, devices_named = (None, ()) if given.device is None else _owners(given.device, rows, devices, counted_by)
     part = None if test is None else _test_part(test, laid.shape[1:], kind, names)
-    return OwnData(name, laid, values, names, kind, owners, devices_named, part)
+    return OwnData(name, laid, values, names, kind, owners, devices_named, part, note)
 
 
 def _laid_out(name: str, values: NDArray[Any], kind: Kind | None) -> tuple[NDArray[Any], Kind]:
