@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from d2dfl.cli.discoveries import as_dict, as_json, draw_all, draw_one, print_comparison, print_side_by_side, save_all
 from d2dfl.cli.output import announce, bar, check_outputs, check_picture, console, say
-from d2dfl.compiled import telling
+from d2dfl.compiled import COMPILING, telling
 from d2dfl.config import Config
 from d2dfl.discovery.discover import Discovery, discover, warm_up
 from d2dfl.discovery.methods import METHODS, Method, method_named, methods_listed, reference_method
@@ -60,7 +60,7 @@ def _discovered(config: Config, method: Method, options: "Discover", reference: 
         others.append(_run(net, config, options.seed, reference_method()))
     best = summary.best_known([result, *others]) if others or method.reference else None
     print_side_by_side([result, *others], best)
-    for sentence in summary.unlinked_sentences(net, result.graph):
+    for sentence in summary.unlinked_sentences(net, result.graph, config.channel):
         console.print(sentence)
     return result, best
 
@@ -142,7 +142,7 @@ def _network_for(config: Config, options: "Discover") -> Network:
 
 def _run(network: Network, config: Config, seed: int, method: Method) -> Discovery:
     announce(method.title, discovery_seconds(method.name, config, network.shape))
-    line = f"compiling {method.name}: about 20 s of work, once per installation"
+    line = COMPILING % method.name
     # A terminal shows the status instead.
     with (
         console.status(f"preparing {method.name} (compiles once per installation)"),

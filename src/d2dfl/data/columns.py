@@ -32,15 +32,18 @@ class Arrays(NamedTuple):
     """Inputs, targets and devices as arrays, one row a datapoint."""
 
     inputs: NDArray[Any]
-    targets: NDArray[Any]
+    targets: NDArray[Any] | None  # None: there are none
     device: NDArray[Any] | None
     class_names: tuple[str, ...] = ()  # of whole-numbered targets, where the data tells them
 
 
-def arrays_from(inputs: Any, targets: Any, device: Any) -> Arrays:
-    """Arrays from whatever holds them. `targets` and `device` may be names of columns of `inputs`."""
+def arrays_from(inputs: Any, targets: Any, device: Any, optional: bool = False) -> Arrays:
+    """Arrays from whatever holds them. `targets` and `device` may be names of columns of `inputs`.
+
+    `optional`: there may be no targets.
+    """
     if _is_table(inputs):
-        return _from_table(inputs, targets, device)
+        return _from_table(inputs, targets, device, optional)
     for name, value in (("y", targets), ("device", device)):
         if isinstance(value, str):
             raise UserError(
@@ -49,13 +52,13 @@ def arrays_from(inputs: Any, targets: Any, device: Any) -> Arrays:
     owner = None if device is None else array_of("device", device)
     inputs = _dense("X", inputs)
     if _is_dataset(inputs):
-        items = _items(inputs, targets is None)
+        items = _items(inputs, targets is None, optional)
         if isinstance(items, dict):
-            return _from_table(items, targets, device)
+            return _from_table(items, targets, device, optional)
         inputs, targets = items[0], items[1] if targets is None else targets
-    if targets is None:
+    if targets is None and not optional:
         raise UserError("y is missing: give a label or a number for every row of X")
-    return Arrays(array_of("X", inputs), array_of("y", targets), owner)
+    return Arrays(array_of("X", inputs), None if targets is None else array_of("y", targets), owner)
 
 
 def array_of(name: str, values: Any) -> NDArray[Any]:
@@ -125,9 +128,9 @@ def _is_dataset(values: Any) -> bool:
     return True
 
 
-def _from_table(table: Any, targets: Any, device: Any) -> Arrays:
+def _from_table(table: Any, targets: Any, device: Any, optional: bool = False) -> Arrays:
     columns = _columns(table)
-    if targets is None:
+    if targets is None and not optional:
         raise UserError(f"y is missing: name the column of the labels; the columns are {listed(columns)}")
     taken = [value for value in (targets, device) if isinstance(value, str)]
     for name, value in (("y", targets), ("device", device)):
@@ -139,7 +142,7 @@ def _from_table(table: Any, targets: Any, device: Any) -> Arrays:
     names = _class_names(table, targets) if isinstance(targets, str) else ()
     return Arrays(
         _joined(features),
-        array_of("y", columns[targets] if isinstance(targets, str) else targets),
+        None if targets is None else array_of("y", columns[targets] if isinstance(targets, str) else targets),
         None if device is None else array_of("device", columns[device] if isinstance(device, str) else device),
         names,
     )
@@ -184,7 +187,7 @@ def _joined(features: Mapping[Any, Any]) -> NDArray[Any]:
     return np.column_stack([numbers(f"X, column {name!r:.80},", column) for name, column in arrays.items()])
 
 
-def _items(dataset: Any, labelled: bool) -> tuple[Any, Any] | dict[Any, Any]:
+def _items(dataset: Any, labelled: bool, optional: bool = False) -> tuple[Any, Any] | dict[Any, Any]:
     """All items of a map-style dataset: inputs and targets, or columns where an item is a dictionary."""
     number = len(dataset)
     if not number:
@@ -194,6 +197,7 @@ def _items(dataset: Any, labelled: bool) -> tuple[Any, Any] | dict[Any, Any]:
         items = [dataset[place] for place in range(number)]
         return {name: [item[name] for item in items] for name in first}
     paired = isinstance(first, Sequence) and not isinstance(first, str | bytes)
+    labelled = labelled and not (optional and not (paired and len(first) == 2))
     if labelled and not (paired and len(first) == 2):
         raise UserError("X is a dataset whose items are not pairs (input, label): give y beside it")
     size = float(np.asarray(_plain(first[0] if paired else first)).nbytes) * number

@@ -14,7 +14,7 @@ from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.inputs import configured_links
 from d2dfl.experiment.maps import layer_of, map_of
-from d2dfl.experiment.measures import LEAST, LEAST_GAP
+from d2dfl.experiment.measures import FEW_TESTS, LEAST, LEAST_GAP
 from d2dfl.experiment.results import Against, Row
 from d2dfl.experiment.store import CONFIG
 from d2dfl.notebook import counted
@@ -77,6 +77,9 @@ def _note(comparison: Comparison) -> str:
         "moved, lost: datapoints of the exchange as it went, not as it was expected",
         "TV to i.i.d.: total variation, lower is better",
     ]
+    tests = len(comparison.dataset.test_inputs)
+    if tests < FEW_TESTS:
+        parts.append(f"only {counted(tests, 'test datapoint')}: too few to tell methods apart")
     if any(row.gap_closed is None for row in comparison.rows):
         few = "" if len(comparison.results.seeds) >= LEAST else f" (fewer than {LEAST} seeds: by more than {LEAST_GAP})"
         parts.append(

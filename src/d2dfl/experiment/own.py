@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.config import Config
+from d2dfl.config import Config, config_from
 from d2dfl.config.presets import PARADIGMS
 from d2dfl.config.presets import preset as preset_named
 from d2dfl.config.seeds import checked_seed
@@ -40,7 +40,7 @@ def share(
     test: Any = None,
     paradigm: str | None = None,
     kind: Kind | None = None,
-    config: Config | None = None,
+    config: Config | Mapping[str, Any] | None = None,
     preset: str | None = None,
     method: str | None = None,
     edges: int | None = None,
@@ -50,7 +50,8 @@ def share(
 
     X        rows of features, images (height x width, with channels last or first) or signals, as an array, a list, a
              tensor, a frame, a PyTorch dataset of pairs (input, label) or one of Hugging Face
-    y        a label or a number for each row, or the name of a column of X; floating-point numbers are a regression
+    y        a label or a number for each row, or the name of a column of X; floating-point numbers are a regression.
+             None with paradigm="unsupervised": there are none, and `compare`, which scores by labels, is refused
     device   who holds each row: numbers or names, or the name of a column; None: rows are dealt out by data.allocation
              to as many devices as `devices` or `links` say, or 25, which the summary then says first
     links    links[receiver, transmitter], the probability that a packet is lost (1: it is not heard); or a Network, or
@@ -67,7 +68,7 @@ def share(
     test     (inputs, targets) that no device holds, for `compare`; None: it keeps a fifth of the rows
     paradigm supervised, semi, unsupervised, regression; None: supervised, or regression where y has a point
     kind     table, image or signal, where the shape of X does not tell
-    config   all settings; or a `preset`, "best" or "paper". `method`, `edges` and `seed` as in `discover`
+    config   all settings; or some by name, {"discovery.edges": 2}, over a `preset`, "best" or "paper". `method`, `edges` and `seed` as in `discover`
     """
     seed = checked_seed(seed)
     known = _links(links, rss)
@@ -82,11 +83,12 @@ def share(
     )
     _check_all_hold(own, source)
     if paradigm is None and asked == "supervised" and not own.class_names:
-        asked = "regression"
+        asked, own = "regression", _told_of_numbers(own)
     changes: dict[str, Any] = {"partition.paradigm": asked, "network.devices": _how_many(own, number, settings)}
     changes |= {"data.dataset": own.name, "discovery.method": method_named(method or settings.discovery.method).name}
-    changes |= {"network.partitions": len(own.class_names)} if own.class_names else {}
-    changes |= _fitting(own, settings) if config is None else {}
+    changes |= {"network.partitions": len(own.class_names)} if own.class_names and own.labelled else {}
+    if not isinstance(config, Config):
+        changes |= {path: value for path, value in _fitting(own, settings).items() if path not in (config or {})}
     changes |= {"discovery.edges": edges} if edges is not None else {}
     changes |= {"network.trust": trust} if isinstance(trust, str) else {}
     settings = settings.with_(**changes)
@@ -107,7 +109,17 @@ def _learning(given: str | None, asked: str) -> TargetKind | None:
     """What targets are; None: as they look."""
     if given is None and asked == "supervised":
         return None
+    if asked == "unsupervised":
+        return "any"
     return "numbers" if asked == "regression" else "classes"
+
+
+def _told_of_numbers(own: OwnData) -> OwnData:
+    """The same with a note, where what was taken for numbers to predict may be meant as classes."""
+    if not np.array_equal(own.targets, np.round(own.targets)):
+        return own
+    way = 'for classes give y.astype(int), or paradigm="supervised"'
+    return replace(own, note=f"y holds whole numbers with a point, which are taken as numbers to predict: {way}")
 
 
 def _check_all_hold(own: OwnData, source: str) -> None:
@@ -122,12 +134,17 @@ def _check_all_hold(own: OwnData, source: str) -> None:
         )
 
 
-def _fitting(own: OwnData, config: Config) -> dict[str, int]:
-    """Where settings are ours: no more components than features, no more ranges than different numbers."""
+def _fitting(own: OwnData, config: Config) -> dict[str, Any]:
+    """Where settings are ours: no more components than features, no more ranges than different numbers.
+
+    Rows without labels are not dealt out by them.
+    """
     features = int(np.prod(own.inputs.shape[1:]))
-    fitting = {"partition.components": min(config.partition.components, features, len(own.inputs))}
+    fitting: dict[str, Any] = {"partition.components": min(config.partition.components, features, len(own.inputs))}
     if not own.class_names:
         fitting["partition.ranges"] = min(config.partition.ranges, len(np.unique(own.targets)))
+    if not own.labelled:
+        fitting["data.allocation"] = "iid"
     return fitting
 
 
@@ -144,12 +161,12 @@ def _names(given: int | Sequence[Any] | None, number: int) -> tuple[Name, ...]:
     return tuple(range(number)) if given is None or isinstance(given, int) else tuple(map(str, given))
 
 
-def _config(config: Config | None, preset: str | None, paradigm: str | None) -> Config:
-    if config is not None and preset is not None:
+def _config(config: Config | Mapping[str, Any] | None, preset: str | None, paradigm: str | None) -> Config:
+    if isinstance(config, Config) and preset is not None:
         raise UserError(f"config and preset {preset!r:.40} are both given: give only one of them")
     if paradigm is not None:
         entry_named("paradigm", paradigm, dict.fromkeys(PARADIGMS))
-    return config or preset_named(preset or "best", paradigm or "supervised")
+    return config_from(config, preset_named(preset or "best", paradigm or "supervised"))
 
 
 def _links(links: Any, rss: Any) -> Links:
