@@ -8,7 +8,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from d2dfl.cli.output import console, say
+from d2dfl.cli.output import console, say_results
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
@@ -77,4 +77,4 @@ def save_all(item: Discovery, best: float | None, folder: Path) -> None:
     for suffix in ("png", "html"):
         draw_one(item, folder / f"graph.{suffix}")
     summary.keep([item], best, folder)
-    say(f"results: {folder}; a page of them: d2dfl report {folder}")
+    say_results(folder)

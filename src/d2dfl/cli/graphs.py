@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from d2dfl.cli.discoveries import as_dict, as_json, draw_all, draw_one, print_comparison, print_side_by_side, save_all
-from d2dfl.cli.output import announce, bar, check_outputs, check_picture, console, say
+from d2dfl.cli.output import announce, bar, check_outputs, check_picture, console, say, say_results
 from d2dfl.compiled import COMPILING, telling
 from d2dfl.config import Config
 from d2dfl.discovery.discover import Discovery, discover, warm_up
@@ -60,6 +60,8 @@ def _discovered(config: Config, method: Method, options: "Discover", reference: 
         others.append(_run(net, config, options.seed, reference_method()))
     best = summary.best_known([result, *others]) if others or method.reference else None
     print_side_by_side([result, *others], best)
+    if best is not None:
+        console.print(f"{reference_method().name} raises the objective alone: other rows may be better without it")
     for sentence in summary.unlinked_sentences(net, result.graph, config.channel):
         console.print(sentence)
     return result, best
@@ -89,7 +91,7 @@ def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) ->
             for suffix in ("png", "html"):
                 draw_all(results, out / f"graphs.{suffix}")
             summary.keep(results, best, out)
-            say(f"results: {out}; a page of them: d2dfl report {out}")
+            say_results(out)
 
 
 def _compared(config: Config, methods: list[Method], options: "Graphs", skip: bool) -> tuple[list[Discovery], float]:

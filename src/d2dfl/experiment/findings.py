@@ -21,7 +21,7 @@ from d2dfl.notebook import counted
 from d2dfl.report.drawing.lines import figure_of, write_figure
 from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, span
 from d2dfl.storage import write_whole
-from d2dfl.terminal import UNKNOWN, number
+from d2dfl.terminal import UNKNOWN, number, with_ends
 
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 
@@ -62,8 +62,8 @@ def against_table(comparison: Comparison) -> Table:
 
 
 def _difference(item: Against) -> str:
-    ends = "" if item.interval is None else f" [{number(item.interval[0], 3)}, {number(item.interval[1], 3)}]"
-    return f"{'+' if round(item.gain, 3) > 0 else ''}{number(item.gain, 3)}{ends}"
+    shown = number(item.gain, 3) if item.interval is None else with_ends(item.gain, *item.interval, 3)
+    return f"{'' if shown.startswith('-') or not shown.partition(' ')[0].strip('0.') else '+'}{shown}"
 
 
 def _note(comparison: Comparison) -> str:
