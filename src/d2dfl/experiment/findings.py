@@ -191,8 +191,8 @@ def _maps(comparison: Comparison) -> tuple[Map, ...]:
         for item in comparison.prepared
         if item.setting.seed == setting.seed and item.discovery is not None
     ]
-    shown = map_of(f"Seed {setting.seed}", setting.network, layers)
-    return () if shown is None else (shown,)
+    others = ", the first of several" if len(comparison.results.seeds) > 1 else ""
+    return (map_of(f"Seed {setting.seed}{others}", setting.network, layers),)
 
 
 def write_all(comparison: Comparison, folder: Path) -> None:

@@ -174,12 +174,11 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
     note = "; ".join(filter(None, (*column_sentences(items, best), dash_sentence(items))))
     layers = [layer_of(METHODS[item.method].title, item) for item in items]
-    drawn = map_of(f"Seed {first.seed}", first.network, layers)
     return Findings(
         name="graphs",
         title=" and ".join(METHODS[item.method].title for item in items) if len(items) < 3 else f"{len(items)} graphs",
         setting=headline(first),
         config=first.config.to_toml(),
         tables=(Table("All methods", columns, rows, note),),
-        maps=() if drawn is None else (drawn,),
+        maps=(map_of(f"Seed {first.seed}", first.network, layers),),
     )
