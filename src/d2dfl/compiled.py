@@ -5,6 +5,7 @@ and ends a computation when a kept file is damaged or the disk is full. Keeping 
 wrong with it costs a compilation and nothing else.
 """
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -17,6 +18,7 @@ NOT_KEPT = (
     "compiled code is not kept: no folder for it can be written (set NUMBA_CACHE_DIR to one that can); "
     "every start compiles anew"
 )
+COMPILING = "compiling %s: about 20 s of work, once per installation"
 _lost: list[Any] = []  # functions whose code could not be kept
 _to_tell: list[Callable[[], None]] = []  # whom to tell that something is compiled
 
@@ -118,6 +120,19 @@ def telling(tell: Callable[[], None]) -> Iterator[None]:
     finally:
         with suppress(ValueError):
             _to_tell.remove(tell)
+
+
+@contextmanager
+def logged(what: str) -> Iterator[None]:
+    """Say that something is compiled inside of this, unless somebody is told of it already.
+
+    The logger writes to standard error where the program has not said otherwise.
+    """
+    if _to_tell:
+        yield
+        return
+    with telling(lambda: logging.getLogger("d2dfl").warning(COMPILING, what)):
+        yield
 
 
 def not_kept() -> str | None:

@@ -19,6 +19,11 @@ def plural(noun: str) -> str:
     return noun + ("es" if noun.endswith(("s", "ch")) else "s")
 
 
+def verb(number: float, word: str) -> str:
+    """1 link carries, 2 links carry."""
+    return plural(word).replace("ys", "ies") if number == 1 else word
+
+
 def facts_html(title: str, facts: Mapping[str, str]) -> str:
     """A title and what is known, one line each."""
     return table_html(title, (), list(facts.items()))

@@ -9,7 +9,7 @@ from types import ModuleType
 from d2dfl.errors import UserError, described
 from d2dfl.storage import open_plain
 
-_loaded: set[str] = set()  # files that were run
+_loaded: dict[str, str] = {}  # files that were run: where they are, and as they were named
 
 
 def load_file(path: Path) -> ModuleType:
@@ -20,7 +20,7 @@ def load_file(path: Path) -> ModuleType:
     open_plain(path, "a Python file").close()
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look for the module of their class
-    _loaded.add(str(path.absolute()))
+    _loaded[str(path.absolute())] = str(path)
     try:
         spec.loader.exec_module(module)
     except UserError:
@@ -28,6 +28,11 @@ def load_file(path: Path) -> ModuleType:
     except (Exception, SystemExit) as error:  # whatever a user's file does
         raise UserError(f"{place_in_user_file(error) or path} fails with {described(error)}") from error
     return module
+
+
+def loaded_files() -> list[str]:
+    """Files that were run, as they were named."""
+    return list(_loaded.values())
 
 
 def place_in_user_file(error: BaseException) -> str | None:

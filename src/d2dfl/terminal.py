@@ -68,6 +68,13 @@ def no_minus_zero(text: str) -> str:
     return text.removeprefix("-") if not text.strip("-0.,") else text
 
 
+def with_ends(mean: float, low: float, high: float, digits: int) -> str:
+    """A mean and its interval, with one more digit where an end would read as 0 and both lie on one side of it."""
+    while low * high > 0 and digits < 9 and any(not number(end, digits).strip("-0.,") for end in (low, high)):
+        digits += 1
+    return f"{number(mean, digits)} [{number(low, digits)}, {number(high, digits)}]"
+
+
 def in_time(seconds: float) -> str:
     """Seconds for people."""
     for unit, name, limit in ((1, "s", 90), (60, "min", 90), (3600, "h", 48), (86400, "days", 1000)):

@@ -115,10 +115,10 @@ def test_the_default_page_does_not_take_the_place_of_a_page_of_ones_own(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call(monkeypatch, *COMPARE, "--out", "run") == 0
-    (tmp_path / "report.html").write_text("<p>mine")
+    (tmp_path / "run" / "report.html").write_text("<p>mine")
     assert call(monkeypatch, "report", "run") == 2
     assert "not a page of d2dfl" in capsys.readouterr().err
-    assert (tmp_path / "report.html").read_text() == "<p>mine"
+    assert (tmp_path / "run" / "report.html").read_text() == "<p>mine"
     for name in ("thesis.tex", "run/run.json", "mine.html"):
         if not (tmp_path / name).exists():
             (tmp_path / name).write_text("mine")
@@ -129,10 +129,10 @@ def test_the_default_page_does_not_take_the_place_of_a_page_of_ones_own(
     (tmp_path / "page-figures" / "mine").touch()
     assert call(monkeypatch, "report", "run", "--out", "page.html", "--figures") == 2
     assert not (tmp_path / "page.html").exists()
-    (tmp_path / "report.html").unlink()
+    (tmp_path / "run" / "report.html").unlink()
     for _ in range(2):
         assert call(monkeypatch, "report", "run", "--figures") == 0
-    assert list((tmp_path / "report-figures").rglob("*.pdf"))
+    assert list((tmp_path / "run" / "report-figures").rglob("*.pdf"))
 
 
 PLUGINS = {

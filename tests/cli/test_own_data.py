@@ -92,7 +92,7 @@ def test_a_changed_file_is_refused(
     assert "mine.npz is not the file that the run was made with" in capsys.readouterr().err
     assert not (folder / "again").exists()
     assert call(monkeypatch, "run", *given, "--out", "run", "--resume") == 2
-    assert "whose data.sha256 was" in capsys.readouterr().err
+    assert "mine.npz has changed since run began: give it as it was, or another folder" in capsys.readouterr().err
     assert contents(folder / "run") == before
 
 

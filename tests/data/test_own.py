@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from torch.utils.data import Dataset as TorchDataset
 from torch.utils.data import Subset, TensorDataset
 
@@ -76,6 +77,7 @@ SAME: dict[str, Callable[[], OwnData]] = {
     "torch tensors": lambda: own_data(TensorDataset(torch.tensor(X), torch.tensor(CLASSES)), device=DEVICE),
     "torch subset": lambda: own_data(Subset(Pairs(), range(ROWS)), device=DEVICE),
     "torch inputs alone": lambda: own_data(TensorDataset(torch.tensor(X)), CLASSES, DEVICE),
+    "sparse": lambda: own_data(csr_matrix(X), CLASSES, DEVICE),
     "hub": lambda: own_data(Hub({"x": X, "label": CLASSES, "d": DEVICE}), "label", "d"),
 }
 
@@ -234,9 +236,14 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("device names nobody in row 0", (X, CLASSES, [None, *["a"] * (ROWS - 1)]), {}),
     ("device holds numbers with a point", (X, CLASSES, DEVICE + 0.5), {}),
     ("device names 4, such as 3, and devices says 3", (X, CLASSES, DEVICE), {"devices": 3}),
-    ("device names '3', which devices does not have", (X, CLASSES, DEVICE), {"devices": [0, 1, 2]}),
-    ("devices names '1' twice", (X, CLASSES, DEVICE), {"devices": [0, 1, 1]}),
+    ("device names 3, which devices does not have: it has 0, 1, 2", (X, CLASSES, DEVICE), {"devices": [0, 1, 2]}),
+    ("devices names 1 twice", (X, CLASSES, DEVICE), {"devices": [0, 1, 1]}),
     ("devices cannot be 0", (X, CLASSES, DEVICE), {"devices": 0}),
+    ("device holds text and numbers, such as '1' and 1", (X, CLASSES, [1, "1"] * (ROWS // 2)), {}),
+    ("y holds text and numbers, such as '1' and 1", (X, [1, "1"] * (ROWS // 2), DEVICE), {}),
+    ("device holds text and numbers", (X, CLASSES, np.array([1, "1"] * (ROWS // 2), dtype=object)), {}),
+    ("devices holds text and numbers", (X, CLASSES, DEVICE), {"devices": [0, 1, 2, 3, "1"]}),
+    ("X, column 'b', holds 'u' in row 1", (Frame(a=X[:, 0], b=["1.5", "u"] * (ROWS // 2)), CLASSES, DEVICE), {}),
     ("kind cannot be 'film'", (X, CLASSES, DEVICE), {"kind": "film"}),
     ("test is no pair", (X, CLASSES, DEVICE), {"test": X}),
     ("the test part has inputs of the shape", (X, CLASSES, DEVICE), {"test": (X[:3, :2], CLASSES[:3])}),

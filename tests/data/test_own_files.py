@@ -178,3 +178,22 @@ def test_parquet_needs_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_names_of_datasets_are_no_files() -> None:
     assert not is_file("digits")
     assert is_file("digits.CSV")
+
+
+def test_the_cell_that_is_no_number_is_blamed(tmp_path: Path) -> None:
+    lines = table(tmp_path / "mine.csv").read_text(encoding="utf-8").splitlines()
+    lines[8] = "oops," + lines[8].partition(",")[2]
+    (tmp_path / "mine.csv").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(UserError, match=r"mine.csv: X, column 'a', holds 'oops' in line 9: give numbers"):
+        read_own(config_of(tmp_path / "mine.csv"))
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_numbers_of_rows_that_pandas_wrote_are_no_feature(tmp_path: Path, name: str) -> None:
+    lines = table(tmp_path / "mine.csv").read_text(encoding="utf-8").splitlines()
+    numbered = [f"{name},{lines[0]}".replace("\ufeff", "")] + [f"{n},{line}" for n, line in enumerate(lines[1:])]
+    (tmp_path / "numbered.csv").write_text("\n".join(numbered), encoding="utf-8")
+    one, other = (read_own(config_of(tmp_path / file)) for file in ("mine.csv", "numbered.csv"))
+    assert (one.inputs == other.inputs).all()
+    assert one.dataset().note == ""
+    assert other.dataset().note == "the first column of numbered.csv has no name and is left out"

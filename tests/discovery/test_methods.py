@@ -16,7 +16,7 @@ from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.methods import optimum
 from d2dfl.discovery.task import LinkChoice, Task
-from d2dfl.experiment.summary import why_unlinked
+from d2dfl.experiment.summary import NOTHING_HELD, why_unlinked
 
 FAST = {
     "qlearning.steps": 200,
@@ -94,7 +94,7 @@ def test_where_nothing_can_move_there_is_no_edge(method: str, case: str) -> None
         "no trust": "is trusted with nothing",
         "no surplus": "hears nobody with a surplus of what it needs",
         "one device": "hears nobody",
-        "no data": "needs nothing",
+        "no data": NOTHING_HELD,
     }
     assert reasons[case] in why_unlinked(network, result.graph)
 

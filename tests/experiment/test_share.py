@@ -321,7 +321,6 @@ def test_names_are_on_the_page() -> None:
     names = np.array(["kitchen", "hall", "attic", "cellar"])
     result = share(X, Y, names[DEVICE], trust="full", method="closest")
     drawn = map_of("A house", result.discovery.network, [layer_of("Closest", result.discovery)])
-    assert drawn is not None
     assert drawn.devices == tuple(sorted(names))
     assert drawn.partitions == ("0", "1", "2")
     widget = str(map_widget(drawn, {"closest": 0}))

@@ -20,7 +20,7 @@ from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
 from d2dfl.report.drawing.picture import SUFFIXES, _figure, draw_graph, draw_row, graph_figure
-from d2dfl.report.drawing.scene import Scene, curves, layout, link_level, links_of, node_level, stage_of
+from d2dfl.report.drawing.scene import Scene, curves, layout, links_of, stage_of
 
 PICTURES = [suffix for suffix in SUFFIXES if suffix != ".html"]
 
@@ -160,7 +160,7 @@ def test_the_page_holds_the_data_and_loads_nothing(tmp_path: Path) -> None:
     page = path.read_text()
     assert not re.search(r"<(script|img|iframe|link)[^>]*\b(src|href)\s*=(?!\"data:)", page)
     traces, _ = plotly_arguments(page)
-    devices, links = traces[-1], traces[-2]
+    devices, links = traces[-1], next(trace for trace in traces if trace.get("hoverinfo") == "text")
     assert len(devices["x"]) == network.devices
     sender, receiver = graph.edges[0]
     sent = graph.allocated[receiver, 0].sum()
@@ -183,16 +183,16 @@ def test_the_words_below_a_picture_are_whole() -> None:
 
 
 def test_devices_are_called_by_their_names(tmp_path: Path) -> None:
-    """Long ones are cut; where the font lacks a character, the number stands there without a warning."""
+    """Long ones are cut; what the font lacks is written as an escape, without a warning."""
     network, graph, evaluation = example()
     names = ("kitchen", "\u6f22\u5b57", "a\x1b[31m", *(f"sensor-of-floor-{n}" for n in range(3, network.devices)))
     named = dataclasses.replace(network, device_names=names)
     words = [text.get_text() for text in graph_figure(named, graph, evaluation, "", tmp_path / "g.png").axes[0].texts]
-    assert {"kitchen", "1", "a\\x1b[31m", "sensor-of-f…"} <= set(words)
+    assert {"kitchen", "\\u6f22\\u5b57", "a\\x1b[31m", "sensor-of-f…"} <= set(words)
     draw_graph(named, graph, evaluation, tmp_path / "g.html")
     traces, _ = plotly_arguments((tmp_path / "g.html").read_text())
-    assert traces[-1]["text"][:2] == ["kitchen", "\u6f22\u5b57"]
-    assert "<b>Device kitchen</b>" in traces[-2]["hovertext"][0]
+    assert traces[-2]["text"][:2] == ["<b>kitchen</b>", "<b>\u6f22\u5b57</b>"]
+    assert "<b>Device kitchen</b>" in traces[-1]["hovertext"][0]
 
 
 def test_no_title_is_part_of_a_script(tmp_path: Path) -> None:
@@ -230,11 +230,6 @@ def test_the_page_switches_between_methods(tmp_path: Path, count: int) -> None:
     assert [button["label"] for button in menu["buttons"]] == [f"method {index}" for index in range(count)]
 
 
-def test_levels_are_those_of_the_paper() -> None:
-    assert node_level(np.array([0, 3, 4, 5, 10])).tolist() == [0, 0, 1, 2, 2]
-    assert link_level(np.array([0, 2, 3, 4, 5, 10])).tolist() == [0, 0, 1, 1, 2, 2]
-
-
 def test_positions_from_losses_are_near_the_true_ones() -> None:
     network = example(60)[0]
     assert network.positions is not None
@@ -270,5 +265,7 @@ def test_static_pictures_show_the_numbers_of_devices() -> None:
     network, graph, evaluation = example()
     stage = stage_of(network, 400.0)
     figure = _figure([Scene("", network, evaluation, stage, links_of(network, graph, stage, 1.0))], "", 1.0)
-    shown = [text.get_text() for text in figure.axes[0].texts if text.get_fontsize() == 5.0]
+    shown = [text.get_text() for text in figure.axes[0].texts if text.get_weight() == "bold" and text.get_text()]
     assert shown == [str(device) for device in range(12)]
+    beside = [text.get_text() for text in figure.axes[0].texts if text.get_fontsize() == 5.5]
+    assert beside == [str(count) for count in evaluation.labels_satisfied]

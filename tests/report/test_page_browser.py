@@ -129,13 +129,15 @@ def test_a_link_says_what_moves_over_it(tab: Tab, report: Path) -> None:
 def test_methods_are_switched_by_pointer_and_by_keys(tab: Tab, report: Path) -> None:
     tab.open(report)
     layers = demo.device_map().layers
-    counts = "[...document.querySelectorAll('.node text')].map((node) => Number(node.textContent))"
+    counts = "[...document.querySelectorAll('.node .count')].map((node) => Number(node.textContent))"
+    shown = "[...document.querySelectorAll('.node text:not(.count)')].map((node) => Number(node.textContent))"
     links = "document.querySelectorAll('.link').length"
     for index in (0, 3, 6):
         tab.click("[role=tab]", index)
         assert tab.text(".inspector").startswith(layers[index].title)
         assert tab.run(links) == len(layers[index].links)
         assert tab.run(counts) == list(layers[index].satisfied)
+        assert tab.run(shown) == list(range(len(layers[index].satisfied)))
     tab.press("ArrowRight")  # round again
     assert tab.text(".inspector").startswith(layers[0].title)
     assert tab.run("document.activeElement.getAttribute('aria-selected')") == "true"

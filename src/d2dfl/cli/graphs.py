@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from d2dfl.cli.discoveries import print_comparison, print_side_by_side
-from d2dfl.cli.output import announce, bar, check_outputs, check_picture, console, say
-from d2dfl.compiled import telling
+from d2dfl.cli.output import announce, bar, check_outputs, check_picture, console, say, say_results
+from d2dfl.compiled import COMPILING, telling
 from d2dfl.config import Config
 from d2dfl.discovery.discover import discover, warm_up
 from d2dfl.discovery.methods import METHODS, Method, method_named, methods_listed, reference_method
@@ -47,8 +47,10 @@ def discover_and_print(
                 results.append(discover(network, config, seed=options.seed, method=one.name, progress=progress))
         best = summary.best_known(results) if methods[-1].reference else None
         print_side_by_side(results, best)
+        if best is not None:
+            console.print(f"{reference_method().name} raises the objective alone: other rows may be better without it")
         result = results[0]
-        for sentence in summary.unlinked_sentences(network, result.graph):
+        for sentence in summary.unlinked_sentences(network, result.graph, config.channel):
             console.print(sentence)
         _write_json(json.dumps(as_dict(result, best), allow_nan=False), files.json_file)
         if picture is not None:
@@ -59,7 +61,7 @@ def discover_and_print(
             say(f"wrote {graphml}")
         if out is not None:
             save_discovery(result, best, out)
-            _say_where(out)
+            say_results(out)
 
 
 def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) -> None:
@@ -79,7 +81,7 @@ def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) ->
         result.draw(picture)
         say(f"wrote {picture}")
     if out is not None:
-        _say_where(out)
+        say_results(out)
 
 
 def _write_json(content: str, file: str | None) -> None:
@@ -88,10 +90,6 @@ def _write_json(content: str, file: str | None) -> None:
     elif file is not None:
         write_whole(Path(file), content.encode())
         say(f"wrote {file}")
-
-
-def _say_where(folder: Path) -> None:
-    say(f"results: {folder}; a page of them: d2dfl report {folder}")
 
 
 def save_generated(options: "Generated", save: Path) -> None:
@@ -130,7 +128,7 @@ def _network_for(config: Config, options: "Discover") -> Network:
 def _watched(method: Method, network: Network, config: Config) -> Iterator[Share]:
     """What a user sees of a discovery: how long it will take, that it is compiled, a bar."""
     announce(method.title, discovery_seconds(method.name, config, network.shape))
-    line = f"compiling {method.name}: about 20 s of work, once per installation"
+    line = COMPILING % method.name
     # A terminal shows the status instead.
     with (
         console.status(f"preparing {method.name} (compiles once per installation)"),

@@ -1,6 +1,7 @@
 """What the commands that train do: run, compare."""
 
 import os
+import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
-from d2dfl.cli.output import Watch, announce, bar, console, say, to_resume
+from d2dfl.cli.output import Watch, announce, bar, console, nothing_to_resume, say, say_results, to_resume
 from d2dfl.config import Config
 from d2dfl.config.needs import NetworkShape
 from d2dfl.discovery.needs import discovery_seconds
@@ -46,11 +47,13 @@ def compare_and_print(
 
     scheme_named(config.federation.scheme)
     plan = plan_of(config, methods, seeds)
-    last = None if out else folder_to_resume(default, plan)
+    last = folder_to_resume(default, plan) if out is None or (resume and is_free(out)) else None
     given = out or (last if resume else None)
     again: Again = "resume" if resume else "refuse"
+    if resume and out is not None and last is not None:
+        raise UserError(f"there is nothing to resume in {out}, but in {last}: {to_resume(last)}")
     if resume and (given is None or is_free(given)):
-        say(f"nothing to resume in {given or default}: a new run begins")
+        say(nothing_to_resume(given or default))
     elif not resume and last is not None and unfinished(last):
         say(f"{last} holds this run, unfinished; a new one begins. To go on with it instead: {to_resume(last)}")
     with run_folder(given, plan, again) if given else new_run_folder(default, plan) as record:
@@ -66,7 +69,7 @@ def compare_and_print(
             write_all(result, where)
         record.finish()
     _print_comparison(config, result)
-    say(f"results: {where}; a page of them: d2dfl report {where}")
+    say_results(where)
 
 
 def _announce(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> None:
@@ -128,10 +131,17 @@ def _show_finished(folder: Path) -> None:
 def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.methods import IID, method_named
-    from d2dfl.experiment.store import comparison_in
+    from d2dfl.experiment.store import comparison_in, plugins_of
 
     if out is not None and os.path.realpath(out) == os.path.realpath(folder) and not resume:
         raise UserError(f"--from and --out are the same folder, {folder}: give another --out")
-    config, methods, seeds = comparison_in(folder)
-    names = [method_named(name).name for name in methods if name != IID]
-    compare_and_print(config, names, seeds, out, default, resume, logs)
+    try:
+        config, methods, seeds = comparison_in(folder)
+        names = [method_named(name).name for name in methods if name != IID]
+        compare_and_print(config, names, seeds, out, default, resume, logs)
+    except UserError as error:
+        absent = plugins_of(folder) if str(error).startswith("there is no ") else []
+        if not absent:
+            raise
+        options = shlex.join(word for file in absent for word in ("--plugin", file))
+        raise UserError(f"{error}; {folder} was made with a plug-in: give it with {options}") from None

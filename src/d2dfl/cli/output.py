@@ -70,8 +70,24 @@ class Watch:
 def to_resume(folder: Path) -> str:
     """The command that was typed, as it goes on in a folder."""
     typed = [word for word in sys.argv[1:] if word != "--resume"]
-    named = any(word == "--out" or word.startswith("--out=") for word in typed)
-    return shlex.join(["d2dfl", *typed, "--resume", *([] if named else ["--out", str(folder)])])
+    for place, word in enumerate(typed):
+        if word == "--out" or word.startswith("--out="):
+            value = typed[place + 1 : place + 2] if word == "--out" else [word.removeprefix("--out=")]
+            if value == [str(folder)]:
+                return shlex.join(["d2dfl", *typed, "--resume"])
+            typed = typed[:place] + typed[place + (2 if word == "--out" else 1) :]
+            break
+    return shlex.join(["d2dfl", *typed, "--resume", "--out", str(folder)])
+
+
+def nothing_to_resume(folder: Path) -> str:
+    """Said before a run that was to go on begins: after a kill at any moment the same command must do."""
+    return f"nothing to resume in {folder}: a new run begins there; where another was meant, stop it and give its --out"
+
+
+def say_results(folder: Path) -> None:
+    """Where results are, and the command that makes a page of them."""
+    say(f"results: {folder}; a page of them: {shlex.join(['d2dfl', 'report', str(folder)])}")
 
 
 def check_outputs(*paths: Path | str | None, inputs: Sequence[Path | str | None] = ()) -> None:

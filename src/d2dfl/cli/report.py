@@ -1,5 +1,7 @@
 """What `d2dfl report` does: one web page, and figures for a paper."""
 
+import itertools
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +14,18 @@ from d2dfl.storage import check_output, make_folder, read_bytes, write_whole
 if TYPE_CHECKING:
     from d2dfl.report.page.data import PageEntry
 
+PAGE = "report.html"
 
-def write_page(runs: list[Path], out: Path, figures: bool, title: str) -> None:
+
+def write_page(names: list[str], given: Path | None, figures: bool, title: str) -> None:
     """Everything that was found, as one self-contained web page."""
     from d2dfl.report.page.data import load_entries
     from d2dfl.report.page.page import page  # draws with matplotlib and SciPy, which take a while to import
 
+    if not all(names):
+        raise UserError("a run folder has an empty name: give one that a command made with --out")
+    runs = list(map(Path, names))
+    out = given or _default(runs)
     if out.is_dir():
         raise UserError(f"{out} is a folder: name a file, such as {out / 'report.html'}")
     if out.suffix not in (".html", ".htm"):
@@ -34,6 +42,19 @@ def write_page(runs: list[Path], out: Path, figures: bool, title: str) -> None:
         say(f"page: {out}")
         if figures:
             _draw(entries, folder)
+
+
+def _default(runs: list[Path]) -> Path:
+    """In the folder of the run; the page of several runs is put here, beside those that are here already."""
+    if len(runs) == 1:
+        return (runs[0] if runs[0].is_dir() else runs[0].parent) / PAGE
+    return next(path for path in _numbered(Path(PAGE)) if not path.exists())
+
+
+def _numbered(path: Path) -> Iterator[Path]:
+    """report.html, report-2.html, …"""
+    yield path
+    yield from (path.with_stem(f"{path.stem}-{number}") for number in itertools.count(2))
 
 
 def _draw(entries: "list[PageEntry]", folder: Path) -> None:

@@ -15,7 +15,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from d2dfl.cli.output import bar, console, say, to_resume
+from d2dfl.cli.output import bar, console, nothing_to_resume, say, say_results, to_resume
 from d2dfl.errors import UserError
 from d2dfl.experiment.cells import CELLS
 from d2dfl.experiment.grid import GridProgress
@@ -47,7 +47,7 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
     with _bar() as tell:
         for folder in [out] if out is not None else _folders(scale, again):
             if options.resume and is_free(folder):
-                say(f"nothing to resume in {folder}: a new run begins")
+                say(nothing_to_resume(folder))
             request = Request(
                 names=chosen,
                 scale=scale,
@@ -76,7 +76,7 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
         say(f"not measured: {failure.key}: {failure.reason}")
     if len(done.failures) > 20:
         say(f"… and {len(done.failures) - 20} more, see {folder / 'failures'}")
-    say(f"results: {folder}; a page of them: d2dfl report {folder}")
+    say_results(folder)
     if not done.findings:
         raise UserError("nothing could be measured: the reasons stand above")
     if done.failures:

@@ -1,6 +1,6 @@
 """Settings: sections of fields with help and bounds, read from TOML, and two sets of readings (presets.py)."""
 
-from d2dfl.config.config import Config, split_path
+from d2dfl.config.config import Config, config_from, split_path
 from d2dfl.config.sections.graph import (
     BanditConfig,
     ChannelConfig,
@@ -40,5 +40,6 @@ __all__ = [
     "QlearningConfig",
     "RadioConfig",
     "RewardConfig",
+    "config_from",
     "split_path",
 ]

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import tomllib
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self
@@ -100,6 +100,16 @@ class Config:
                 raise UserError(f"{source} has {section!r:.80} outside a section: write [section], then field = value")
             changes.update({f"{section}.{name}": value for name, value in fields.items()})
         return self.with_(**changes)
+
+
+def config_from(given: Config | Mapping[str, Any] | None, base: Config) -> Config:
+    """A configuration, or the base with fields changed by their dotted names: {"discovery.edges": 2}."""
+    if given is None or isinstance(given, Config):
+        return given or base
+    if not isinstance(given, Mapping) or not all(isinstance(path, str) for path in given):
+        kind = type(given).__name__
+        raise UserError(f'config is a {kind}: give a Config, or fields by name such as {{"discovery.edges": 2}}')
+    return base.with_(**given)
 
 
 def _toml(value: Any) -> str:

@@ -13,6 +13,7 @@ from d2dfl.errors import UserError, described
 from d2dfl.memory import check_memory
 
 KINDS = "an array, a frame, or a dataset with a length"
+NAMES = ("y", "device", "devices", "test targets")  # what may hold names
 
 
 class RowError(UserError):
@@ -31,33 +32,40 @@ class Arrays(NamedTuple):
     """Inputs, targets and devices as arrays, one row a datapoint."""
 
     inputs: NDArray[Any]
-    targets: NDArray[Any]
+    targets: NDArray[Any] | None  # None: there are none
     device: NDArray[Any] | None
     class_names: tuple[str, ...] = ()  # of whole-numbered targets, where the data tells them
 
 
-def arrays_from(inputs: Any, targets: Any, device: Any) -> Arrays:
-    """Arrays from whatever holds them. `targets` and `device` may be names of columns of `inputs`."""
+def arrays_from(inputs: Any, targets: Any, device: Any, optional: bool = False) -> Arrays:
+    """Arrays from whatever holds them. `targets` and `device` may be names of columns of `inputs`.
+
+    `optional`: there may be no targets.
+    """
     if _is_table(inputs):
-        return _from_table(inputs, targets, device)
+        return _from_table(inputs, targets, device, optional)
     for name, value in (("y", targets), ("device", device)):
         if isinstance(value, str):
             raise UserError(
                 f"{name} names the column {value!r:.80}, and X has no columns: give an array, or X as a frame"
             )
     owner = None if device is None else array_of("device", device)
+    inputs = _dense("X", inputs)
     if _is_dataset(inputs):
-        items = _items(inputs, targets is None)
+        items = _items(inputs, targets is None, optional)
         if isinstance(items, dict):
-            return _from_table(items, targets, device)
+            return _from_table(items, targets, device, optional)
         inputs, targets = items[0], items[1] if targets is None else targets
-    if targets is None:
+    if targets is None and not optional:
         raise UserError("y is missing: give a label or a number for every row of X")
-    return Arrays(array_of("X", inputs), array_of("y", targets), owner)
+    return Arrays(array_of("X", inputs), None if targets is None else array_of("y", targets), owner)
 
 
 def array_of(name: str, values: Any) -> NDArray[Any]:
     """A regular array, or a sentence that names the argument."""
+    if name in NAMES:
+        _check_one_kind(name, values)
+    values = _dense(name, values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         raise UserError(f"{name} has masked values: fill them or drop their rows")
     try:
@@ -72,6 +80,27 @@ def array_of(name: str, values: Any) -> NDArray[Any]:
     if array.ndim == 0:
         raise UserError(f"{name} is a {type(values).__name__}: give {KINDS}")
     return array
+
+
+def _check_one_kind(name: str, values: Any) -> None:
+    """Refuse text beside numbers: as names of devices or labels, 1 and "1" would become one."""
+    if not isinstance(values, list | tuple):
+        if str(getattr(values, "dtype", "")) != "object":
+            return
+        values = np.asarray(values).ravel().tolist()
+    text = next((value for value in values if isinstance(value, str)), None)
+    number = next((value for value in values if isinstance(value, int | np.integer)), None)
+    if text is not None and number is not None:
+        raise UserError(f"{name} holds text and numbers, such as {text!r:.40} and {number!r:.40}: give one kind")
+
+
+def _dense(name: str, values: Any) -> Any:
+    """A sparse matrix of SciPy with all its zeros, where they fit in memory; anything else as it is."""
+    if not (hasattr(values, "toarray") and hasattr(values, "nnz")):
+        return values
+    size = float(np.prod(values.shape)) * values.dtype.itemsize
+    check_memory(4 * size, f"{name}, sparse, needs with all its zeros", "give fewer rows or features")
+    return values.toarray()
 
 
 def _plain(values: Any) -> Any:
@@ -99,9 +128,9 @@ def _is_dataset(values: Any) -> bool:
     return True
 
 
-def _from_table(table: Any, targets: Any, device: Any) -> Arrays:
+def _from_table(table: Any, targets: Any, device: Any, optional: bool = False) -> Arrays:
     columns = _columns(table)
-    if targets is None:
+    if targets is None and not optional:
         raise UserError(f"y is missing: name the column of the labels; the columns are {listed(columns)}")
     taken = [value for value in (targets, device) if isinstance(value, str)]
     for name, value in (("y", targets), ("device", device)):
@@ -113,7 +142,7 @@ def _from_table(table: Any, targets: Any, device: Any) -> Arrays:
     names = _class_names(table, targets) if isinstance(targets, str) else ()
     return Arrays(
         _joined(features),
-        array_of("y", columns[targets] if isinstance(targets, str) else targets),
+        None if targets is None else array_of("y", columns[targets] if isinstance(targets, str) else targets),
         None if device is None else array_of("device", columns[device] if isinstance(device, str) else device),
         names,
     )
@@ -158,7 +187,7 @@ def _joined(features: Mapping[Any, Any]) -> NDArray[Any]:
     return np.column_stack([numbers(f"X, column {name!r:.80},", column) for name, column in arrays.items()])
 
 
-def _items(dataset: Any, labelled: bool) -> tuple[Any, Any] | dict[Any, Any]:
+def _items(dataset: Any, labelled: bool, optional: bool = False) -> tuple[Any, Any] | dict[Any, Any]:
     """All items of a map-style dataset: inputs and targets, or columns where an item is a dictionary."""
     number = len(dataset)
     if not number:
@@ -168,6 +197,7 @@ def _items(dataset: Any, labelled: bool) -> tuple[Any, Any] | dict[Any, Any]:
         items = [dataset[place] for place in range(number)]
         return {name: [item[name] for item in items] for name in first}
     paired = isinstance(first, Sequence) and not isinstance(first, str | bytes)
+    labelled = labelled and not (optional and not (paired and len(first) == 2))
     if labelled and not (paired and len(first) == 2):
         raise UserError("X is a dataset whose items are not pairs (input, label): give y beside it")
     size = float(np.asarray(_plain(first[0] if paired else first)).nbytes) * number
@@ -180,6 +210,8 @@ def numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """An array of real, finite numbers, or a sentence that says where it is not."""
     if array.dtype.kind == "O":
         array = _from_objects(name, array)
+    if array.dtype.kind == "U" and array.ndim == 1 and any(map(_reads_as_number, array.tolist())):
+        array = _from_objects(name, array.astype(object))
     if array.dtype.kind not in "biuf":
         what = {"U": "text", "S": "text", "c": "complex numbers", "M": "dates", "m": "spans of time"}
         shown = f", such as {array.flat[0]!s:.40}" if array.dtype.kind in "US" and array.size else ""
@@ -192,14 +224,24 @@ def numbers(name: str, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _from_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Numbers out of an array of Python's objects."""
+    """Numbers out of an array of Python's objects. Among texts, the first that is no number is blamed."""
     kinds = (bool, int, float, np.bool_, np.integer, np.floating)
-    for place, value in enumerate(array.flat):
-        if not isinstance(value, kinds):
-            row = place // max(array.size // max(len(array), 1), 1)
-            shown = "nothing" if value is None or type(value).__name__ == "NAType" else f"{value!r:.40}"
-            raise RowError(f"{name} holds {shown}", row, "give numbers")
-    return array.astype(np.float64)
+    odd = [place for place, value in enumerate(array.flat) if not isinstance(value, kinds)]
+    if not odd:
+        return array.astype(np.float64)
+    place = next((place for place in odd if not _reads_as_number(array.flat[place])), odd[0])
+    value = array.flat[place]
+    row = place // max(array.size // max(len(array), 1), 1)
+    shown = "nothing" if value is None or type(value).__name__ == "NAType" else f"{value!r:.40}"
+    raise RowError(f"{name} holds {shown}", row, "give numbers")
+
+
+def _reads_as_number(value: Any) -> bool:
+    """Whether a text would be a number without its quotation marks."""
+    try:
+        return isinstance(value, str) and not np.isnan(float(value))
+    except ValueError:
+        return False
 
 
 def listed(names: Any) -> str:

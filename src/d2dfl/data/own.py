@@ -18,7 +18,7 @@ CHANNELS = (1, 3, 4)  # grey, colours, colours with transparency
 MOST_CHANNELS = 8  # of a signal; a first side beyond is the height of an image
 MANY_CLASSES = 1000  # from which as many classes as half the rows are no classes
 KINDS: tuple[Kind, ...] = get_args(Kind)
-TargetKind = Literal["classes", "numbers"]
+TargetKind = Literal["classes", "numbers", "any"]  # any: classes, or no targets at all
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class OwnData:
     owners: NDArray[np.int64] | None  # [row] device; None: rows are dealt out
     devices: tuple[str | int, ...]  # their names as they were given, () where rows are dealt out
     test: tuple[NDArray[Any], NDArray[Any]] | None = None  # inputs and targets that no device holds
+    note: str = ""  # what the user should know about how the data was read
+    labelled: bool = True  # False: all targets are 0, and stand for nothing
 
     def dataset(self, *, tested: bool = True, seed: int = 0) -> Dataset:
         """Ready to train on. Where no test part was given, a fifth of the rows is kept for tests.
@@ -48,11 +50,12 @@ class OwnData:
         train = self.inputs[rows].astype(np.float32)
         test = test_inputs.astype(np.float32)
         standardise(train, test)
-        targets, note = self.targets[rows], ""
+        targets, note = self.targets[rows], self.note
         if not self.class_names:  # numbers of any size are learned at the same pace
             mean, deviation = float(targets.mean()), float(targets.std()) or 1.0
             targets, test_targets = (((part - mean) / deviation).astype(np.float32) for part in (targets, test_targets))
-            note = f"targets are taken minus {mean:.6g}, divided by {deviation:.6g}"
+            scaled = f"targets are taken minus {mean:.6g}, divided by {deviation:.6g}"
+            note = f"{note}; {scaled}" if note else scaled
         return Dataset(
             name=self.name,
             train_inputs=train,
@@ -95,20 +98,20 @@ def own_data(
     learning: TargetKind | None = None,
     kind: Kind | None = None,
     test: Any = None,
+    note: str = "",
 ) -> OwnData:
     """Check what a user brought.
 
     `devices` are the names of all devices in the order of their links, or how many there are; without it they are those
     that hold data, sorted. `counted_by` is the table that says how many there are, where the user did not. `learning`:
-    what targets are; without it, floating-point targets are numbers to predict and all others classes. `test` is a pair (inputs, targets).
+    what targets are; without it, floating-point targets are numbers to predict and all others classes. `test` is a pair
+    (inputs, targets).
     """
-    given = arrays_from(inputs, targets, device)
+    given = arrays_from(inputs, targets, device, optional=learning == "any")
     laid, kind = _laid_out("X", given.inputs, kind)
     rows = len(laid)
     check_memory(8.0 * laid.size, f"X with {rows:,} datapoints needs", "give a smaller part of it")
-    if len(given.targets) != rows:
-        raise UserError(f"y has {len(given.targets):,} values and X {rows:,} rows: give one for each row")
-    values, names = _targets(given, learning)
+    values, names = _targets(given, rows, learning)
     owners, devices_named = (None, ()) if given.device is None else _owners(given.device, rows, devices, counted_by)
     part = None if test is None else _test_part(test, laid.shape[1:], kind, names)
     return OwnData(
@@ -120,6 +123,8 @@ def own_data(
         owners=owners,
         devices=devices_named,
         test=part,
+        note=note,
+        labelled=given.targets is not None,
     )
 
 
@@ -148,8 +153,12 @@ def _laid_out(name: str, values: NDArray[Any], kind: Kind | None) -> tuple[NDArr
     raise UserError(f"{name} has the shape {array.shape}: give rows of features, images or signals, up to 4 axes")
 
 
-def _targets(given: Arrays, learning: TargetKind | None) -> tuple[NDArray[Any], tuple[str, ...]]:
+def _targets(given: Arrays, rows: int, learning: TargetKind | None) -> tuple[NDArray[Any], tuple[str, ...]]:
     values = given.targets
+    if values is None:
+        return np.zeros(rows, dtype=np.int64), ("unlabelled",)
+    if len(values) != rows:
+        raise UserError(f"y has {len(values):,} values and X {rows:,} rows: give one for each row")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -264,14 +273,14 @@ def _named(device: NDArray[Any], names: list[Any]) -> tuple[NDArray[np.int64], t
     given = [_text(name) for name in array_of("devices", names).tolist()]
     texts = list(map(str, given))
     if len(set(texts)) < len(texts):
-        twice = next(text for text in texts if texts.count(text) > 1)
+        twice = next(name for name, text in zip(given, texts, strict=True) if texts.count(text) > 1)
         raise UserError(f"devices names {twice!r:.40} twice: name each once")
     place = {text: number for number, text in enumerate(texts)}
-    held = [str(_text(value)) for value in device.tolist()]
-    unknown = next((text for text in held if text not in place), None)
+    held = [_text(value) for value in device.tolist()]
+    unknown = next((name for name in held if str(name) not in place), None)
     if unknown is not None:
-        raise UserError(f"device names {unknown!r:.40}, which devices does not have: it has {listed(texts)}")
-    return np.array([place[text] for text in held], dtype=np.int64), tuple(given)
+        raise UserError(f"device names {unknown!r:.40}, which devices does not have: it has {listed(given)}")
+    return np.array([place[str(name)] for name in held], dtype=np.int64), tuple(given)
 
 
 def _held(owners: NDArray[np.int64], devices: int) -> tuple[NDArray[np.int64], ...]:

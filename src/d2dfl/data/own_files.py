@@ -21,6 +21,7 @@ from d2dfl.storage import CHUNK, open_plain, read_text
 SUFFIXES = (".npz", ".csv", ".parquet")
 ARRAYS = ("X", "y", "device", "X_test", "y_test")
 DELIMITERS = ",;\t"
+NAMELESS = ("", "Unnamed: 0")  # the first column where pandas wrote the numbers of its rows, too
 
 
 def is_file(dataset: str) -> bool:
@@ -57,6 +58,7 @@ def read_own(config: Config) -> OwnData:
         raise UserError(f"{path} has no {device!r}, which says who holds what: {way}; it has {listed(table)}")
     if not settings.device and "device" in table:
         raise UserError(f"{path} says who holds what ('device'): leave out --devices")
+    note = f"the first column of {path.name} has no name and is left out" if _leave_out_numbers(table) else ""
     owner = table.pop(device) if settings.device else None
     targets = table.pop(label)
     test = (table.pop("X_test"), table.pop("y_test")) if path.suffix.lower() == ".npz" and "X_test" in table else None
@@ -70,6 +72,7 @@ def read_own(config: Config) -> OwnData:
             counted_by=config.network.file,
             learning="numbers" if config.partition.paradigm == "regression" else "classes",
             test=test,
+            note=note,
         )
     except RowError as error:
         place = f"line {lines[error.row]:,}" if lines else f"row {error.row:,}"
@@ -80,6 +83,12 @@ def read_own(config: Config) -> OwnData:
 
 def _advice(path: Path, option: str) -> str:
     return "give the arrays X, y and device" if path.suffix.lower() == ".npz" else f"name the column with {option}"
+
+
+def _leave_out_numbers(table: dict[str, Any]) -> bool:
+    """Take the numbers of rows that pandas wrote out of a table, where they are its first column."""
+    first = next(iter(table))
+    return first in NAMELESS and table.pop(first) is not None
 
 
 def _npz(path: Path) -> dict[str, NDArray[Any]]:

@@ -1,14 +1,15 @@
 """`discover`: network in, graph out. The methods are in the registry, discovery/methods."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from d2dfl.config import Config
+from d2dfl.compiled import logged
+from d2dfl.config import Config, config_from
 from d2dfl.discovery import changing_channel
 from d2dfl.discovery.equations.worth import clusters_after
 from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of, joined, outside_requests
@@ -101,18 +102,18 @@ class Discovery:
 
 def discover(
     network: Network,
-    config: Config | None = None,
+    config: Config | Mapping[str, Any] | None = None,
     *,
     seed: int = 0,
     method: str | None = None,
     progress: Share = silent,
 ) -> Discovery:
-    """Find the D2D graph of a network.
+    """Find the D2D graph of a network. `config`: all settings, or those that are changed by their names.
 
     1. choose the method; 2. find its links, all at once or stage by stage (R16); 3. settle what moves over them;
     4. measure.
     """
-    config = config or Config()
+    config = config_from(config, Config())
     chosen = method_named(method or config.discovery.method)
     if config.channel.dynamic:
         network = changing_channel.at_exchange(network, config.channel, seed)
@@ -136,7 +137,8 @@ def discover(
                 population=first.population,
                 progress=_part(progress, stage, stages),
             )
-        choices.append(_checked(chosen.find(task), chosen, task.network))
+        with logged(chosen.name):
+            choices.append(_checked(chosen.find(task), chosen, task.network))
         graphs.append(graph_of(task.network, choices[-1].slots, task.over_ask))
     graph = graphs[0] if at_once else joined(graphs)
     if split:

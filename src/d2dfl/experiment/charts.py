@@ -9,7 +9,7 @@ from d2dfl.experiment.cell import Contender, Point
 from d2dfl.experiment.measures import Array, geometric_mean, interval, known, spread
 from d2dfl.experiment.results import Results
 from d2dfl.report.findings import Bars, Chart, Line, spanned
-from d2dfl.terminal import UNKNOWN, number
+from d2dfl.terminal import UNKNOWN, number, with_ends
 
 
 def line(contender: Contender, x: Array, values: Array) -> Line:
@@ -36,8 +36,7 @@ def with_interval(values: Array, digits: int = 3) -> str:
     mean, low, high = interval(values)
     if not np.isfinite(mean):
         return UNKNOWN
-    span = f" [{number(low, digits)}, {number(high, digits)}]" if np.isfinite(low) else ""
-    return number(mean, digits) + span
+    return with_ends(mean, low, high, digits) if np.isfinite(low) else number(mean, digits)
 
 
 def times(ratios: Array) -> str:

@@ -14,14 +14,14 @@ from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.inputs import configured_links
 from d2dfl.experiment.maps import layer_of, map_of
-from d2dfl.experiment.measures import LEAST, LEAST_GAP
+from d2dfl.experiment.measures import FEW_TESTS, LEAST, LEAST_GAP
 from d2dfl.experiment.results import Against, Row
 from d2dfl.experiment.store import CONFIG, TABLE
 from d2dfl.notebook import counted
 from d2dfl.report.drawing.lines import figure_of, write_figure
 from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, span
 from d2dfl.storage import write_whole
-from d2dfl.terminal import UNKNOWN, number
+from d2dfl.terminal import UNKNOWN, number, with_ends
 
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 
@@ -62,8 +62,8 @@ def against_table(comparison: Comparison) -> Table:
 
 
 def _difference(item: Against) -> str:
-    ends = "" if item.interval is None else f" [{number(item.interval[0], 3)}, {number(item.interval[1], 3)}]"
-    return f"{'+' if round(item.gain, 3) > 0 else ''}{number(item.gain, 3)}{ends}"
+    shown = number(item.gain, 3) if item.interval is None else with_ends(item.gain, *item.interval, 3)
+    return f"{'' if shown.startswith('-') or not shown.partition(' ')[0].strip('0.') else '+'}{shown}"
 
 
 def _note(comparison: Comparison) -> str:
@@ -77,6 +77,9 @@ def _note(comparison: Comparison) -> str:
         "moved, lost: datapoints of the exchange as it went, not as it was expected",
         "TV to i.i.d.: total variation, lower is better",
     ]
+    tests = len(comparison.dataset.test_inputs)
+    if tests < FEW_TESTS:
+        parts.append(f"only {counted(tests, 'test datapoint')}: too few to tell methods apart")
     if any(row.gap_closed is None for row in comparison.rows):
         few = "" if len(comparison.results.seeds) >= LEAST else f" (fewer than {LEAST} seeds: by more than {LEAST_GAP})"
         parts.append(
@@ -188,8 +191,8 @@ def _maps(comparison: Comparison) -> tuple[Map, ...]:
         for item in comparison.prepared
         if item.setting.seed == setting.seed and item.discovery is not None
     ]
-    shown = map_of(f"Seed {setting.seed}", setting.network, layers)
-    return () if shown is None else (shown,)
+    others = ", the first of several" if len(comparison.results.seeds) > 1 else ""
+    return (map_of(f"Seed {setting.seed}{others}", setting.network, layers),)
 
 
 def write_all(comparison: Comparison, folder: Path) -> None:

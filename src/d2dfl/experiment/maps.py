@@ -6,22 +6,22 @@ import numpy as np
 
 from d2dfl.discovery.discover import Discovery
 from d2dfl.network import Network
+from d2dfl.report.drawing.scene import layout
 from d2dfl.report.findings import Layer, Link, Map
 
 
-def map_of(title: str, network: Network, layers: Sequence[Layer]) -> Map | None:
-    """The map of a network with the graphs of several methods; None where nobody knows where devices stand."""
-    if network.positions is None:
-        return None
+def map_of(title: str, network: Network, layers: Sequence[Layer]) -> Map:
+    """The map of a network with the graphs of several methods; where nobody knows where devices stand, by their losses."""
     return Map(
         title=title,
         partitions=tuple(network.partition_name(place) for place in range(network.partitions)),
-        positions=_rows(network.positions, 1),
+        positions=_rows(network.positions, 1) if network.positions is not None else _rows(layout(network), 6),
         cluster=tuple(network.cluster.tolist()),
         threshold=_rows(network.threshold, 1),
         before=_rows(network.counts, 1),
         layers=tuple(layers),
         devices=tuple(map(network.device_name, range(network.devices))) if network.device_names else (),
+        unit="" if network.positions is None else "m",
     )
 
 

@@ -16,6 +16,7 @@ from d2dfl.report.findings import AHEAD, BEHIND, FEW, UNDECIDED
 Array = NDArray[np.float64]
 CONFIDENCE = 0.95
 LEAST = 3  # seeds that decide anything: two that happen to agree have an interval without width
+FEW_TESTS = 30  # test datapoints, below which a score says little
 LEAST_GAP = 0.02  # between no exchange and i.i.d. data where fewer seeds say nothing about its error
 
 

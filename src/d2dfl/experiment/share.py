@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from d2dfl.config import Config
+from d2dfl.config import Config, config_from
 from d2dfl.config.presets import PARADIGMS
 from d2dfl.config.presets import preset as preset_named
 from d2dfl.config.seeds import checked_seed
@@ -21,6 +22,7 @@ from d2dfl.experiment.setting import setting_of
 from d2dfl.experiment.share_result import ShareResult as ShareResult
 from d2dfl.experiment.share_result import in_python
 from d2dfl.network import Network
+from d2dfl.network.frames import by_class, by_device, is_frame, named
 from d2dfl.network.links import Links, checked_table, checked_trust, links_file
 from d2dfl.network.values import LINEAR
 from d2dfl.registry import entry_named
@@ -38,7 +40,7 @@ def share(
     test: Any = None,
     paradigm: str | None = None,
     kind: Kind | None = None,
-    config: Config | None = None,
+    config: Config | Mapping[str, Any] | None = None,
     preset: str | None = None,
     method: str | None = None,
     edges: int | None = None,
@@ -48,25 +50,30 @@ def share(
 
     X        rows of features, images (height x width, with channels last or first) or signals, as an array, a list, a
              tensor, a frame, a PyTorch dataset of pairs (input, label) or one of Hugging Face
-    y        a label or a number for each row, or the name of a column of X; floating-point numbers are a regression
+    y        a label or a number for each row, or the name of a column of X; floating-point numbers are a regression.
+             None with paradigm="unsupervised": there are none, and `compare`, which scores by labels, is refused
     device   who holds each row: numbers or names, or the name of a column; None: rows are dealt out by data.allocation
              to as many devices as `devices` or `links` say, or 25, which the summary then says first
     links    links[receiver, transmitter], the probability that a packet is lost (1: it is not heard); or a Network, or
-             a network file; None: devices at random places, as `Network.generate` draws them
+             a network file; None: devices at random places, as `Network.generate` draws them. A frame (also of rss and
+             trust) is read by the names of its rows, the receivers, and columns
     rss      instead of `links`: mean received power[receiver, transmitter] in a linear unit, not dBm: in mW it is
              10 ** (dBm / 10), with channel.noise_power in the same unit (0.02 unless the configuration says otherwise)
     trust    trust[receiver, transmitter, partition], 1 where the transmitter lets the receiver have its rows of that
-             class (or range of the number), without the last axis for all classes alike; or a rule such as "full" or
-             "random:0.5"; None: the configuration's rule, or what the network says. With paradigm="semi" a row without
-             a label is of the class that its device guesses; rows with one (partition.labelled) keep it
+             class (or range of the number), without the last axis for all classes alike; or {class: table}; or a rule
+             such as "full" or "random:0.5"; None: the configuration's rule, or what the network says. With
+             paradigm="semi" a row without a label is of the class that its device guesses; rows with one
+             (partition.labelled) keep it
     devices  names of all devices in the order of `links`, or how many there are; some may hold nothing. None: sorted
     test     (inputs, targets) that no device holds, for `compare`; None: it keeps a fifth of the rows
     paradigm supervised, semi, unsupervised, regression; None: supervised, or regression where y has a point
     kind     table, image or signal, where the shape of X does not tell
-    config   all settings; or a `preset`, "best" or "paper". `method`, `edges` and `seed` as in `discover`
+    config   all settings; or some by name, {"discovery.edges": 2}, over a `preset`, "best" or "paper". `method`, `edges` and `seed` as in `discover`
     """
     seed = checked_seed(seed)
-    known = _links(links, rss, trust)
+    known = _links(links, rss)
+    if devices is None and device is None:
+        devices = named(links if rss is None else rss)
     settings = _config(config, preset, paradigm)
     number = devices if devices is not None else known.devices
     asked = paradigm or settings.partition.paradigm
@@ -76,15 +83,19 @@ def share(
     )
     _check_all_hold(own, source)
     if paradigm is None and asked == "supervised" and not own.class_names:
-        asked = "regression"
+        asked, own = "regression", _told_of_numbers(own)
     changes: dict[str, Any] = {"partition.paradigm": asked, "network.devices": _how_many(own, number, settings)}
     changes |= {"data.dataset": own.name, "discovery.method": method_named(method or settings.discovery.method).name}
-    changes |= {"network.partitions": len(own.class_names)} if own.class_names else {}
-    changes |= _fitting(own, settings) if config is None else {}
+    changes |= {"network.partitions": len(own.class_names)} if own.class_names and own.labelled else {}
+    if not isinstance(config, Config):
+        changes |= {path: value for path, value in _fitting(own, settings).items() if path not in (config or {})}
     changes |= {"discovery.edges": edges} if edges is not None else {}
     changes |= {"network.trust": trust} if isinstance(trust, str) else {}
     settings = settings.with_(**changes)
-    return _shared(own, known, settings, seed, own.devices or _names(devices, settings.network.devices))
+    names = own.devices or _names(devices, settings.network.devices)
+    classes = own.class_names if asked in ("supervised", "semi") else ()
+    known = _trusted(_by_name(known, links if rss is None else rss, names), trust, names, classes)
+    return _shared(own, known, settings, seed, names)
 
 
 def _shared(own: OwnData, known: Links, settings: Config, seed: int, names: tuple[Name, ...]) -> ShareResult:
@@ -110,7 +121,17 @@ def _learning(given: str | None, asked: str) -> TargetKind | None:
     """What targets are; None: as they look."""
     if given is None and asked == "supervised":
         return None
+    if asked == "unsupervised":
+        return "any"
     return "numbers" if asked == "regression" else "classes"
+
+
+def _told_of_numbers(own: OwnData) -> OwnData:
+    """The same with a note, where what was taken for numbers to predict may be meant as classes."""
+    if not np.array_equal(own.targets, np.round(own.targets)):
+        return own
+    way = 'for classes give y.astype(int), or paradigm="supervised"'
+    return replace(own, note=f"y holds whole numbers with a point, which are taken as numbers to predict: {way}")
 
 
 def _check_all_hold(own: OwnData, source: str) -> None:
@@ -125,12 +146,17 @@ def _check_all_hold(own: OwnData, source: str) -> None:
         )
 
 
-def _fitting(own: OwnData, config: Config) -> dict[str, int]:
-    """Where settings are ours: no more components than features, no more ranges than different numbers."""
+def _fitting(own: OwnData, config: Config) -> dict[str, Any]:
+    """Where settings are ours: no more components than features, no more ranges than different numbers.
+
+    Rows without labels are not dealt out by them.
+    """
     features = int(np.prod(own.inputs.shape[1:]))
-    fitting = {"partition.components": min(config.partition.components, features, len(own.inputs))}
+    fitting: dict[str, Any] = {"partition.components": min(config.partition.components, features, len(own.inputs))}
     if not own.class_names:
         fitting["partition.ranges"] = min(config.partition.ranges, len(np.unique(own.targets)))
+    if not own.labelled:
+        fitting["data.allocation"] = "iid"
     return fitting
 
 
@@ -147,32 +173,51 @@ def _names(given: int | Sequence[Any] | None, number: int) -> tuple[Name, ...]:
     return tuple(range(number)) if given is None or isinstance(given, int) else tuple(map(str, given))
 
 
-def _config(config: Config | None, preset: str | None, paradigm: str | None) -> Config:
-    if config is not None and preset is not None:
+def _config(config: Config | Mapping[str, Any] | None, preset: str | None, paradigm: str | None) -> Config:
+    if isinstance(config, Config) and preset is not None:
         raise UserError(f"config and preset {preset!r:.40} are both given: give only one of them")
     if paradigm is not None:
         entry_named("paradigm", paradigm, dict.fromkeys(PARADIGMS))
-    return config or preset_named(preset or "best", paradigm or "supervised")
+    return config_from(config, preset_named(preset or "best", paradigm or "supervised"))
 
 
-def _links(links: Any, rss: Any, trust: Any) -> Links:
-    """What is known about the links, checked."""
+def _links(links: Any, rss: Any) -> Links:
+    """What is known about the links, checked; rows and columns as they stand."""
     if links is not None and rss is not None:
         raise UserError("links and rss are both given: give loss probabilities or received power")
-    table: Mapping[str, Any] = {}
     if isinstance(links, Network):
-        found = Links(network=links)
-    elif isinstance(links, str | Path):
-        found = links_file(Path(links))
-    else:
-        if links is not None:
-            advice = "give loss probabilities from 0 to 1; received power goes into rss"
-            table = {"drop": checked_table("links", links, 1.0, advice)}
-        elif rss is not None:
-            table = {"rss": checked_table("rss", rss, np.inf, LINEAR)}
-        found = Links(table, source="rss" if rss is not None else "links")
+        return Links(network=links)
+    if isinstance(links, str | Path):
+        return links_file(Path(links))
+    kind, given = ("drop", links) if rss is None else ("rss", rss)
+    if given is None:
+        return Links()
+    # A frame is looked at when its devices are known: until then it only says how many there are.
+    values = np.zeros(np.shape(np.asarray(given))) if is_frame(given) else given
+    return Links({kind: _checked(kind, values)}, source="links" if rss is None else "rss")
+
+
+def _checked(kind: str, values: Any) -> NDArray[np.float64]:
+    if kind == "rss":
+        return checked_table("rss", values, np.inf, LINEAR)
+    return checked_table("links", values, 1.0, "give loss probabilities from 0 to 1; received power goes into rss")
+
+
+def _by_name(known: Links, given: Any, devices: Sequence[Name]) -> Links:
+    """The same; a frame in the order of the devices."""
+    if not is_frame(given):
+        return known
+    return replace(known, table={kind: _checked(kind, by_device(known.source, given, devices)) for kind in known.table})
+
+
+def _trusted(known: Links, trust: Any, devices: Sequence[Name], classes: Sequence[str]) -> Links:
+    """The same with what is known about trust; frames in the order of the devices, dictionaries in that of the classes."""
     if trust is None:
-        return found
+        return known
     if isinstance(trust, str):
-        return replace(found, rule=True)
-    return replace(found, trust=checked_trust(trust))
+        return replace(known, rule=True)
+    if isinstance(trust, list | tuple) and any(map(is_frame, trust)):
+        raise UserError("trust is a list of frames: give a dictionary {class: frame}")
+    if isinstance(trust, Mapping):
+        return replace(known, trust=checked_trust(by_class("trust", trust, devices, classes)))
+    return replace(known, trust=checked_trust(by_device("trust", trust, devices)))

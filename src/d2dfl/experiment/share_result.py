@@ -1,6 +1,7 @@
 """What an exchange of a user's own rows gives back: who holds which rows, how they got there, and what it buys."""
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,13 +18,15 @@ from d2dfl.discovery.methods import method_named, methods_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.compare import Comparison, compare
 from d2dfl.experiment.inputs import Inputs
+from d2dfl.experiment.measures import FEW_TESTS
 from d2dfl.experiment.per_device import Name, PerDevice
 from d2dfl.experiment.setting import paradigm_of
+from d2dfl.experiment.summary import unlinked_sentences
 from d2dfl.experiment.training import Model, factory_from
 from d2dfl.federation.models import outputs_for
 from d2dfl.network.graph import Graph
 from d2dfl.network.links import Links
-from d2dfl.notebook import counted, line, table_html
+from d2dfl.notebook import counted, line, table_html, verb
 from d2dfl.progress import Step, silent
 from d2dfl.transfer import Transfer
 
@@ -88,8 +91,9 @@ class ShareResult:
         sent = sum(len(one.sent) for one in self.transfers)
         lost = sent - sum(len(one.arrived) for one in self.transfers)
         links, empty = counted(len(self.transfers), "link"), self._empty
-        used = f", {len(self.transfers) - empty:,} of which carry rows" if empty else ""
-        return f"{self.discovery.method} found {links}{used}: {counted(sent, 'row')} sent, {lost:,} of them lost"
+        used = len(self.transfers) - empty
+        carry = f", {used:,} of which {verb(used, 'carry')} rows" if empty else ""
+        return f"{self.discovery.method} found {links}{carry}: {counted(sent, 'row')} sent, {lost:,} of them lost"
 
     @property
     def _empty(self) -> int:
@@ -97,14 +101,16 @@ class ShareResult:
         return sum(not len(one.sent) for one in self.transfers)
 
     def _dealt(self) -> list[str]:
-        """Where the user did not say who holds what: that somebody else did."""
+        """How the data was read; where the user did not say who holds what, that somebody else did."""
+        noted = [self.own.note] if self.own.note else []
         if self.own.owners is not None:
-            return []
+            return noted
         rule = self.discovery.config.data.allocation
         number = sum(map(len, self.before.values()))
         return [
+            *noted,
             f"no device was given: {number:,} of the {counted(len(self.own.inputs), 'row')} were dealt out to "
-            f"{counted(len(self.names), 'device')} by {rule}"
+            f"{counted(len(self.names), 'device')} by {rule}",
         ]
 
     def _why_empty(self) -> list[str]:
@@ -113,10 +119,14 @@ class ShareResult:
             return []
         network = self.discovery.network
         few = int(((network.threshold < 1) & (network.counts.sum(axis=1) > 0)[:, None]).all(axis=1).sum())
-        wants = f"; {counted(few, 'device')} want less than one row of each class (network.threshold)" if few else ""
-        return [
-            f"{counted(self._empty, 'link')} carry nothing: rows move whole, and less than one was left to move{wants}"
-        ]
+        less = "less than one row of each class (network.threshold)"
+        wants = f"; {counted(few, 'device')} {verb(few, 'want')} {less}" if few else ""
+        links = f"{counted(self._empty, 'link')} {verb(self._empty, 'carry')} nothing"
+        return [f"{links}: rows move whole, and less than one was left to move{wants}"]
+
+    def _why_unlinked(self) -> list[str]:
+        """Why devices get nothing, where some do."""
+        return unlinked_sentences(self.discovery.network, self.graph, self.discovery.config.channel)
 
     def summary(self) -> str:
         """What every device held, sent, received, lost and holds now."""
@@ -126,14 +136,16 @@ class ShareResult:
             "  ".join(text.rjust(width) if place else text.ljust(width) for place, (text, width) in enumerate(cells))
             for cells in (zip(row, widths, strict=True) for row in lines)
         ]
-        return "\n".join([*self._dealt(), self._headline(), *table, *self._why_empty()])
+        why = self._why_unlinked()
+        first, last = ([], why) if self.transfers else (why, [])
+        return "\n".join([*self._dealt(), self._headline(), *first, *table, *self._why_empty(), *last])
 
     def __repr__(self) -> str:
         return line("ShareResult", counted(len(self.names), "device"), self._headline().replace(":", ","))
 
     def _repr_html_(self) -> str:
         title = "; ".join([*self._dealt(), self._headline()])
-        return table_html(title, COLUMNS, self._lines(), " ".join(self._why_empty()))
+        return table_html(title, COLUMNS, self._lines(), ". ".join([*self._why_empty(), *self._why_unlinked()]))
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """The graph as a figure; with a path (.png, .svg, .pdf, .html) it is drawn there, too."""
@@ -153,8 +165,13 @@ class ShareResult:
         the others. `model`: as in `train`. `methods`: names, or "all"; without it the method of this exchange. `seeds`:
         how many, or which; each draws its own network where links are generated.
         """
+        if not self.own.labelled:
+            raise UserError("compare scores encoders by how well labels are told from them, and there are none: give y")
         config = self.discovery.config.with_(**{"federation.rounds": rounds})
         dataset = self.own.dataset()
+        if len(dataset.test_inputs) < FEW_TESTS:
+            few = f"scores come from {counted(len(dataset.test_inputs), 'test row')}, too few to tell methods apart"
+            warnings.warn(f"{few}: give test=(inputs, targets) of {FEW_TESTS} or more to share", stacklevel=2)
         if isinstance(model, str):
             config = config.with_(**{"federation.model": model})
         outputs = outputs_for(dataset.classes, paradigm_of(config).encodes)

@@ -22,6 +22,7 @@ from d2dfl.config.seeds import are_seeds
 from d2dfl.errors import UserError
 from d2dfl.experiment.cells import CELLS, FAILURES
 from d2dfl.experiment.logs import LOG
+from d2dfl.plugins import loaded_files
 from d2dfl.storage import (
     LOCK,
     MARK,
@@ -61,6 +62,7 @@ class Plan:
             "plan": self.choices,
             "config": self.config,
             "versions": versions(),
+            **({"plugins": plugins} if (plugins := loaded_files()) else {}),
         }
 
 
@@ -228,6 +230,14 @@ def read_mark(path: Path) -> dict[str, Any]:
     return mark
 
 
+def plugins_of(path: Path) -> list[str]:
+    """Plug-ins that a run folder was made with, and that are not loaded now."""
+    files = read_mark(path).get("plugins")
+    here = {Path(file).name for file in loaded_files()}
+    names = files if isinstance(files, list) else []
+    return [name for name in names if isinstance(name, str) and Path(name).name not in here]
+
+
 def comparison_in(path: Path) -> tuple[Config, list[str], list[int]]:
     """The configuration, the methods and the seeds of a run folder, to run it again."""
     mark = read_mark(path)
@@ -259,23 +269,25 @@ def _check(path: Path, plan: Plan, again: Again) -> None:
         )
         raise TakenError(f"{path} holds {'this' if same else 'another'} run already: {way}")
     if not same and again == "resume":
-        other = _difference(mark["config"], plan.config)
-        raise TakenError(f"{path} holds another run{other}: give the same settings as then, or another folder")
+        raise TakenError(f"{_difference(path, mark['config'], plan.config)}, or another folder")
     if not same:
         raise TakenError(f"{path} holds another run, {_named(mark['plan'])}: give another folder")
 
 
-def _difference(then: str, now: str) -> str:
-    """The first setting in which two configurations differ, as part of a sentence."""
-    try:
+def _difference(path: Path, then: str, now: str) -> str:
+    """A sentence about the first setting in which two configurations differ; a file that was changed comes first."""
+    other = ""
+    with suppress(UserError):
         before, after = (Config().with_toml(text).to_dict() for text in (then, now))
-    except UserError:
-        return ""
-    for section, fields in before.items():
-        for name, value in fields.items():
-            if after[section][name] != value:
-                return f", whose {section}.{name} was {value!r:.80}"
-    return ""
+        for section, file in (("data", "dataset"), ("network", "file")):
+            one, two = before[section], after[section]
+            if one[file] == two[file] and one["sha256"] != two["sha256"]:
+                return f"{one[file]} has changed since {path} began: give it as it was"
+        for section, fields in before.items():
+            for name, value in fields.items():
+                if after[section][name] != value and not other:
+                    other = f", whose {section}.{name} was {value!r:.80}"
+    return f"{path} holds another run{other}: give the same settings as then"
 
 
 def _named(choices: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.config import ChannelConfig
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
@@ -14,10 +15,13 @@ from d2dfl.experiment.cells import keep_cells
 from d2dfl.experiment.discovery_values import graph_values
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network import Network
+from d2dfl.network.channel import noise_power
 from d2dfl.network.graph import Graph
 from d2dfl.report.findings import Findings, Table
 from d2dfl.terminal import UNKNOWN, number
 
+NOTHING_HELD = "holds nothing, and what it wants is a share of what it holds: network.threshold"
+MOSTLY_LOST = 0.9  # loss of the best link from which the unit of the power is to be doubted
 SHARE = ("share of the best known objective (no exchange is 0)", "share")
 NO_EXCHANGE = ("objective without any exchange", "no exch.")
 # (long name, short name) of each measure; the short one heads a column. Nothing has moved yet: numbers are expectations.
@@ -103,6 +107,7 @@ def why_unlinked(network: Network, graph: Graph) -> dict[str, list[int]]:
     spare = surplus[network.candidates] & heard[:, :, None]
     checks: dict[str, NDArray[np.bool_]] = {
         "hears nobody": np.asarray(~heard.any(axis=1)),
+        NOTHING_HELD: np.asarray(~need.any(axis=1) & (network.counts.sum(axis=1) == 0)),
         "needs nothing": np.asarray(~need.any(axis=1)),
         "is trusted with nothing": np.asarray(~(network.trust & heard[:, :, None]).any(axis=(1, 2))),
         "hears nobody with a surplus of what it needs": np.asarray(~(spare & need[:, None, :]).any(axis=(1, 2))),
@@ -115,14 +120,25 @@ def why_unlinked(network: Network, graph: Graph) -> dict[str, list[int]]:
     return reasons
 
 
-def unlinked_sentences(network: Network, graph: Graph) -> list[str]:
+def unlinked_sentences(network: Network, graph: Graph, channel: ChannelConfig) -> list[str]:
     """One sentence per reason for which devices have no link."""
-    sentences = []
+    sentences = _drowned(network, channel)
     for reason, devices in why_unlinked(network, graph).items():
         shown = ", ".join(map(network.device_name, devices[:8])) + (", …" if len(devices) > 8 else "")
         noun = "device has" if len(devices) == 1 else "devices have"
         sentences.append(f"{len(devices)} {noun} no link: {reason} ({shown})")
     return sentences
+
+
+def _drowned(network: Network, channel: ChannelConfig) -> list[str]:
+    """Where received power is given, and so far below the noise that nearly everything is lost: that it is."""
+    heard = network.candidates >= 0
+    if network.rss is None or (heard.any() and network.drop[heard].min() < MOSTLY_LOST):
+        return []
+    return [
+        f"received power (at most {network.rss.max(initial=0.0):g}) is below the noise (channel.noise_power, "
+        f"{noise_power(channel):g}): give both in one unit"
+    ]
 
 
 def bound_sentence(item: Discovery) -> str | None:
@@ -142,12 +158,11 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
     note = "; ".join(filter(None, (*column_sentences(items, best), dash_sentence(items))))
     layers = [layer_of(METHODS[item.method].title, item) for item in items]
-    drawn = map_of(f"Seed {first.seed}", first.network, layers)
     return Findings(
         name="graphs",
         title=" and ".join(METHODS[item.method].title for item in items) if len(items) < 3 else f"{len(items)} graphs",
         setting=headline(first),
         config=first.config.to_toml(),
         tables=(Table("All methods", columns, rows, note),),
-        maps=() if drawn is None else (drawn,),
+        maps=(map_of(f"Seed {first.seed}", first.network, layers),),
     )

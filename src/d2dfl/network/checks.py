@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from d2dfl.config.needs import dense_bytes
 from d2dfl.errors import UserError
 from d2dfl.memory import check_memory
+from d2dfl.network.frames import check_same_order
 from d2dfl.network.values import FARTHEST_M, LINEAR, MOST, floats, plain, real, shaped, whole, within
 
 REQUIRED = ("counts", "threshold", "trust")
@@ -28,6 +29,9 @@ def checked_arrays(
     candidates: ArrayLike | None,
 ) -> dict[str, Any]:
     """All arrays with their right types, or a UserError."""
+    check_same_order(
+        {"counts": counts, "threshold": threshold}, {"drop": drop, "rss": rss} if candidates is None else {}
+    )
     held = real("counts", counts, 0.0, MOST)
     if held.ndim != 2 or held.shape[0] < 1 or held.shape[1] < 1:
         raise UserError(f"counts has shape {held.shape}: it must be [devices, partitions] with at least one of each")

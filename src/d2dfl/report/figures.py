@@ -19,6 +19,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 
 from d2dfl.errors import UserError
 from d2dfl.report.drawing.keys import INK, MUTED, keys, round_down
+from d2dfl.report.drawing.labels import drawable, lettering, level, link_cuts, node_cuts
 from d2dfl.report.drawing.map_stage import cluster_names, layer_links, map_stage, most_sent
 from d2dfl.report.drawing.picture import panel
 from d2dfl.report.drawing.scene import Stage
@@ -189,15 +190,17 @@ def _blank(labels: Sequence[str], handles: Sequence[Any], height: float) -> tupl
 def _map(item: Map, layer: Layer, stage: Stage) -> Figure:
     """The graph of one method, in the look of drawing/picture.py, with its keys below."""
     most = most_sent(item)
-    groups = [group for group in keys(stage, most) if group[0] != "Map"]
+    satisfied, partitions = np.array(layer.satisfied, dtype=np.int64), len(item.partitions)
+    letters = lettering(drawable(item.devices), satisfied)
+    groups = [group for group in keys(stage, most, partitions, letters) if group[0] != "Map"]
     below = 11.0 * (2.6 + max(len(handles) for _, handles in groups))
     width, height = 72 * WIDTH, stage.height + below + 4
     figure = Figure(figsize=(width / 72, height / 72), dpi=72)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
     axes.set_axis_off()
     links = layer_links(layer, len(item.partitions), stage, most)
-    satisfied = np.array(layer.satisfied, dtype=np.int64)
-    panel(axes, stage, links, satisfied, cluster_names(item), np.array([2.0, below]), item.devices)
+    levels = level(satisfied, node_cuts(partitions)), level(links.trusted, link_cuts(partitions))
+    panel(axes, stage, links, levels, cluster_names(item), np.array([2.0, below]), letters)
     style: dict[str, Any] = {"frameon": False, "borderpad": 0, "borderaxespad": 0, "alignment": "left", "fontsize": 8}
     style |= {"loc": "upper left", "bbox_transform": axes.transData, "labelspacing": 0.25, "handlelength": 1.5}
     style |= {"labelcolor": INK, "title_fontproperties": {"size": 8, "weight": "bold"}}

@@ -127,12 +127,13 @@ class Map:
 
     title: str
     partitions: Texts
-    positions: tuple[Numbers, ...]  # [device] metres
+    positions: tuple[Numbers, ...]  # [device] in the unit
     cluster: tuple[int, ...]  # [device] reliable cluster
     threshold: tuple[Numbers, ...]  # [device][partition]
     before: tuple[Numbers, ...]  # [device][partition] datapoints
     layers: tuple[Layer, ...]
     devices: Texts = ()  # their names, where they have some
+    unit: str = "m"  # "": nobody knows where devices stand, and those that lose little to each other are near
 
     def __post_init__(self) -> None:
         devices, partitions = len(self.positions), len(self.partitions)

@@ -8,8 +8,6 @@ import typer
 
 from d2dfl.config.seeds import MOST_SEEDS
 
-PAGE = Path("report.html")
-
 
 @dataclass(frozen=True)
 class Reproduce:
@@ -58,12 +56,19 @@ def reproduce(
 
 def report(
     runs: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(
             help="Folders that run, compare, reproduce, discover or compare-graphs made.", show_default=False
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="File of the page.")] = PAGE,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="File of the page.  [default: report.html in the folder; of several, here, with a number]",
+            show_default=False,
+        ),
+    ] = None,
     figures: Annotated[
         bool, typer.Option("--figures", help="Also draw every figure for a paper: PDF, SVG, PNG, one column wide.")
     ] = False,

@@ -52,9 +52,7 @@ def measure(cell: Cell) -> Values:
     drawn = next((contender for contender in DRAWN if contender.name == cell.contender), None)
     if cell.seed == 0 and drawn is not None and item.discovery is not None:  # one map is enough to look at
         layer = replace(layer_of(drawn.title, item.discovery, cell.contender), satisfied=tuple(values["five"]))
-        found = map_of("Seed 0", item.discovery.network, [layer])
-        if found is not None:
-            values["map"] = asdict(found)
+        values["map"] = asdict(map_of("Seed 0", item.discovery.network, [layer]))
     return values
 
 

@@ -9,19 +9,22 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from d2dfl.report.drawing import picture as draw
-from d2dfl.report.drawing.keys import (
-    FRAME,
-    INK,
-    LEVELS,
-    LINK_LEVELS,
-    MUTED,
-    NODE_LEVELS,
-    ON_LEVELS,
-    PAPER,
-    TINTS,
+from d2dfl.report.drawing.keys import FRAME, INK, LEVELS, MUTED, ON_LEVELS, PAPER, TINTS
+from d2dfl.report.drawing.labels import (
+    READABLE,
+    Lettering,
+    beside,
+    cluster_places,
+    faintness,
+    lettering,
+    level,
+    level_texts,
+    link_cuts,
+    node_cuts,
+    short_name,
 )
 from d2dfl.report.drawing.picture import summary
-from d2dfl.report.drawing.scene import Array, Scene, curves, link_level, node_level
+from d2dfl.report.drawing.scene import Array, Scene, curves
 from d2dfl.report.page.html import Html, embedded, head, source, tag
 
 PIXELS = 1.7  # per point of the stage
@@ -40,7 +43,7 @@ Plotly.newPlot("{PLACE}", data, layout, {{displaylogo: false, scrollZoom: true, 
 
 def page(scenes: list[Scene], subtitle: str = "") -> str:
     """One HTML file that works offline; buttons switch between the scenes."""
-    shared = [*_clusters(scenes[0]), *_keys()]
+    shared = [*_clusters(scenes[0]), *_keys(scenes[0])]
     own = [_traces(scene) for scene in scenes]
     for index, traces in enumerate(own):
         for trace in traces:
@@ -150,12 +153,12 @@ def _trace(xy: Array, **look: Any) -> go.Scatter:
     return go.Scatter(x=x, y=y, showlegend=False, **look)
 
 
-def _keys() -> list[go.Scatter]:
+def _keys(scene: Scene) -> list[go.Scatter]:
     """Traces without points, for the legend alone."""
-    keys = []
-    for colour, text in zip(LEVELS, NODE_LEVELS, strict=True):
+    keys, partitions = [], scene.network.partitions
+    for colour, text in zip(LEVELS, level_texts(node_cuts(partitions), partitions), strict=True):
         keys.append(_key("Partitions at threshold", text, mode="markers", marker={"color": colour, "size": 12}))
-    for colour, text in zip(LEVELS, LINK_LEVELS, strict=True):
+    for colour, text in zip(LEVELS, level_texts(link_cuts(partitions), partitions), strict=True):
         keys.append(_key("Partitions trusted on link", text, mode="lines", line={"color": colour, "width": 3}))
     square = {
         "symbol": "square",
@@ -164,7 +167,13 @@ def _keys() -> list[go.Scatter]:
         "line": {"color": TINTS[0], "width": 1},
     }
     keys.append(_key("Link width", "datapoints sent", mode="lines", line={"color": MUTED, "width": 3}))
-    return [*keys, _key("Map", "reliable cluster", mode="markers", marker=square)]
+    keys.append(_key("Map", "reliable cluster", mode="markers", marker=square))
+    words = _letters(scene).sentences() if scene.stage.radius >= READABLE else []
+    return [*keys, *(_key("Map", text, mode="markers", marker={"color": "rgba(0,0,0,0)"}) for text in words)]
+
+
+def _letters(scene: Scene) -> Lettering:
+    return lettering(list(map(short_name, scene.network.device_names)), scene.evaluation.labels_satisfied)
 
 
 def _key(heading: str, text: str, **look: Any) -> go.Scatter:
@@ -174,7 +183,7 @@ def _key(heading: str, text: str, **look: Any) -> go.Scatter:
 
 def _traces(scene: Scene) -> list[go.Scatter]:
     """Links, the places where they answer the pointer, and devices on top."""
-    on_top = [_devices(scene), *_labels(scene)]
+    on_top = [*_labels(scene), _devices(scene)]
     if not len(scene.links.sender):
         return on_top
     places = np.array([0.3, 0.5, 0.7] if len(scene.links.sender) < MANY else [0.5])
@@ -185,24 +194,34 @@ def _traces(scene: Scene) -> list[go.Scatter]:
 
 
 def _labels(scene: Scene) -> list[go.Scatter]:
-    """The names of devices that have some, beside their circles."""
-    if not scene.network.device_names or scene.stage.radius < draw.READABLE:
+    """Names of clusters, and what stands beside circles: names of devices, or how many partitions suffice."""
+    letters = _letters(scene)
+    if scene.stage.radius < READABLE:
         return []
-    beside = scene.stage.xy + np.array([0.6, -0.6]) * scene.stage.radius
-    texts = [_words(draw.short_name(name)) for name in scene.network.device_names]
-    look = {"mode": "text", "text": texts, "textposition": "bottom right", "textfont": {"size": 10}}
-    return [_trace(beside, hoverinfo="skip", **look)]
+    clusters = [f"C{name}" for name in np.unique(scene.network.cluster)]
+    found = [_texts(cluster_places(scene.stage, scene.links, letters), clusters, 6.5, MUTED)]
+    if any(letters.beside):
+        texts = [_words(text) if letters.named_inside else f"<b>{_words(text)}</b>" for text in letters.beside]
+        found.append(_texts(beside(scene.stage, scene.links, letters), texts, letters.size(scene.stage), INK))
+    return found
+
+
+def _texts(places: Array, texts: list[str], size: float, colour: str) -> go.Scatter:
+    """Texts with a pale border at these places."""
+    halo = ", ".join(f"{x}px {y}px 1px white" for x in (-1, 1) for y in (-1, 1))
+    font = {"size": round(PIXELS * size, 1), "color": colour, "shadow": halo}
+    return _trace(places, mode="text", text=texts, textfont=font, textposition="middle center", hoverinfo="skip")
 
 
 def _link_lines(scene: Scene) -> list[go.Scatter]:
     links, traces = scene.links, []
     lines = curves(scene.stage, links, np.linspace(0, 1, 16))
-    level = link_level(links.trusted)
+    colours = level(links.trusted, link_cuts(scene.network.partitions))
     bucket = np.ceil(links.width / links.width.max() * WIDTHS).astype(np.int64)
-    for colour, size in sorted(set(zip(level.tolist(), bucket.tolist(), strict=True))):
-        chosen = (level == colour) & (bucket == size)
+    for colour, size in sorted(set(zip(colours.tolist(), bucket.tolist(), strict=True))):
+        chosen = (colours == colour) & (bucket == size)
         look = {"color": LEVELS[colour], "width": round(PIXELS * float(links.width[chosen].mean()), 2)}
-        traces.append(_lines(lines[chosen], line=look))
+        traces.append(_lines(lines[chosen], line=look, opacity=faintness(len(links.sender))))
     return traces
 
 
@@ -216,21 +235,24 @@ def _heads(scene: Scene) -> go.Scatter:
         "size": np.round(6 + 4 * scene.links.width, 1).tolist(),
         "angle": np.degrees(np.arctan2(way[:, 0], way[:, 1])).round(1).tolist(),
         "standoff": scene.stage.radius * PIXELS,
-        "color": [LEVELS[level] for level in link_level(scene.links.trusted)],
-        "opacity": 1,
+        "color": [LEVELS[index] for index in level(scene.links.trusted, link_cuts(scene.network.partitions))],
+        "opacity": faintness(len(scene.links.sender)),
     }
     return _trace(tip, mode="markers", marker=marker, hoverinfo="skip")
 
 
 def _devices(scene: Scene) -> go.Scatter:
-    labels, radius = scene.evaluation.labels_satisfied, scene.stage.radius * PIXELS
-    level = node_level(labels)
-    marker = {"size": 2 * radius, "color": [LEVELS[index] for index in level], "opacity": 1}
+    labels, radius, letters = scene.evaluation.labels_satisfied, scene.stage.radius * PIXELS, _letters(scene)
+    colour = level(labels, node_cuts(scene.network.partitions))
+    marker = {"size": 2 * radius, "color": [LEVELS[index] for index in colour], "opacity": 1}
     marker["line"] = {"color": "white", "width": min(1.0, 0.2 * radius)}
     look: dict[str, Any] = {"mode": "markers", "marker": marker}
-    if scene.stage.radius >= draw.READABLE:
-        font = {"color": [ON_LEVELS[index] for index in level], "size": 1.05 * radius}
-        look |= {"mode": "markers+text", "text": [f"<b>{count}</b>" for count in labels], "textfont": font}
+    if scene.stage.radius >= READABLE:
+        font = {"color": [ON_LEVELS[index] for index in colour], "size": radius}
+        texts = [f"<b>{_words(text)}</b>" for text in letters.circle]
+        if not letters.named_inside:
+            font["size"], texts = 0.7 * radius, letters.circle
+        look |= {"mode": "markers+text", "text": texts, "textfont": font}
     return _trace(scene.stage.xy, hovertext=_device_words(scene), hoverinfo="text", **look)
 
 

@@ -6,22 +6,22 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from d2dfl.report.drawing.labels import READABLE, Lettering, level_texts, link_cuts, node_cuts
 from d2dfl.report.drawing.scene import Stage, link_width
 
 # Vermillion, amber and teal: at least 28 apart in CIELAB for simulated protan, deutan and tritan vision.
 LEVELS = ("#c8471c", "#efb03f", "#0b7a75")
 ON_LEVELS = ("#ffffff", "#3a2a05", "#ffffff")
-NODE_LEVELS = ("3 or fewer", "4", "5 or more")
-LINK_LEVELS = ("fewer than 3", "3 or 4", "5 or more")
 TINTS = ("#7b9cc9", "#a88bc4", "#8a97a6", "#6fb0c4", "#c490ad", "#a5a687")
 INK, MUTED, FRAME, PAPER = "#1f2933", "#5c6876", "#d5dbe3", "#fbfcfd"
 
 
-def keys(stage: Stage, most: float) -> list[tuple[str, list[Any]]]:
+def keys(stage: Stage, most: float, partitions: int, letters: Lettering) -> list[tuple[str, list[Any]]]:
     """Headings and entries of the legend."""
     dot: dict[str, Any] = {"marker": "o", "markersize": 8, "linestyle": "none", "markeredgecolor": "white"}
-    nodes = [Line2D([], [], color=c, label=t, **dot) for c, t in zip(LEVELS, NODE_LEVELS, strict=True)]
-    links = [Line2D([], [], color=c, label=t, lw=2) for c, t in zip(LEVELS, LINK_LEVELS, strict=True)]
+    texts = [level_texts(cuts, partitions) for cuts in (node_cuts(partitions), link_cuts(partitions))]
+    nodes = [Line2D([], [], color=c, label=t, **dot) for c, t in zip(LEVELS, texts[0], strict=True)]
+    links = [Line2D([], [], color=c, label=t, lw=2) for c, t in zip(LEVELS, texts[1], strict=True)]
     groups: list[tuple[str, list[Any]]] = [("Partitions at threshold", nodes), ("Partitions trusted on link", links)]
     if most > 0:
         amounts = sorted({round_down(most / part) for part in (1, 2, 5)})
@@ -31,7 +31,9 @@ def keys(stage: Stage, most: float) -> list[tuple[str, list[Any]]]:
         ]
         groups.append(("Link width", [Line2D([], [], color=MUTED, lw=w, label=t) for w, t in widths]))
     cluster = Patch(facecolor=TINTS[0] + "29", edgecolor=TINTS[0] + "99", lw=0.7, label="reliable cluster")
-    return [*groups, ("Map", [cluster])]
+    words = letters.sentences() if stage.radius >= READABLE else []
+    said = [Line2D([], [], linestyle="none", label=text) for text in words]
+    return [*groups, ("Map", [cluster, *said])]
 
 
 def round_down(value: float) -> float:

@@ -14,9 +14,9 @@ def cluster_names(item: Map) -> NDArray[np.int64]:
 
 
 def map_stage(item: Map, width: float) -> Stage:
-    """Devices and hulls; without a scale where all stand in one place."""
+    """Devices and hulls; without a scale where all stand in one place, or nobody knows where."""
     positions = np.array(item.positions, dtype=np.float64)
-    measured = bool(np.ptp(positions, axis=0).max() > 0)
+    measured = bool(item.unit) and bool(np.ptp(positions, axis=0).max() > 0)
     return stage_at(positions, cluster_names(item), width, measured)
 
 

@@ -14,28 +14,27 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import EllipseCollection, LineCollection, PolyCollection
 from matplotlib.figure import Figure
-from matplotlib.font_manager import findfont, get_font
 from matplotlib.legend import Legend
 from matplotlib.patches import FancyBboxPatch
-from matplotlib.path import Path as Outline
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
 from d2dfl.report.drawing.keys import FRAME, INK, LEVELS, MUTED, ON_LEVELS, PAPER, TINTS, keys, round_down
-from d2dfl.report.drawing.scene import (
-    Array,
-    Arrows,
-    Scene,
-    Stage,
-    curves,
-    link_level,
-    links_of,
-    node_level,
-    stage_of,
+from d2dfl.report.drawing.labels import (
+    READABLE,
+    Lettering,
+    beside,
+    cluster_places,
+    drawable,
+    faintness,
+    lettering,
+    level,
+    link_cuts,
+    node_cuts,
 )
+from d2dfl.report.drawing.scene import Array, Arrows, Scene, Stage, curves, links_of, stage_of
 from d2dfl.storage import write_whole
-from d2dfl.terminal import plain
 
 if TYPE_CHECKING:  # a page needs no compiler
     from d2dfl.discovery.evaluation import Evaluation
@@ -48,9 +47,7 @@ SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
 COLUMNS = 5  # panels in a row
 GAP, LINE, KEYS = 14.0, 13.0, 132.0  # gap between panels, height of a line, width of a block of keys
-LONGEST = 12  # characters of a name beside a circle
 SMALLEST = 6.5  # size to which a line of words may shrink before it is cut
-READABLE = 5.0  # node radius from which numbers and cluster names are written
 
 
 def draw_graph(
@@ -124,8 +121,11 @@ def _figure(scenes: list[Scene], subtitle: str, most: float) -> Figure:
     columns = -(-len(scenes) // rows)
     above = GAP + LINE * (1.1 * any(scene.title for scene in scenes) + bool(subtitle))
     cell = np.array([stage.width + GAP, above + stage.height + LINE * (1.4 if alone else 3)])
-    keys = np.array([KEYS, 0.0]) if alone else np.array([0.0, 5.2 * LINE])
-    width, height = cell * (columns, rows) + keys + (GAP, 6.0)
+    groups = keys(stage, most, scenes[0].network.partitions, _letters(scenes[0]))
+    room = np.array([KEYS, 0.0]) if alone else np.array([0.0, 6.4 * LINE])
+    width, height = cell * (columns, rows) + room + (GAP, 6.0)
+    if alone:
+        height = max(height, above + LINE * (2.2 + sum(len(handles) + 1.9 for _, handles in groups)))
     figure = Figure(figsize=(width / 72, height / 72), dpi=72, facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
@@ -133,12 +133,21 @@ def _figure(scenes: list[Scene], subtitle: str, most: float) -> Figure:
     for index, scene in enumerate(scenes):
         row, column = divmod(index, columns)
         corner = np.array([GAP + column * cell[0], height - row * cell[1] - above - stage.height])
-        names, satisfied = scene.network.device_names, scene.evaluation.labels_satisfied
-        panel(axes, stage, scene.links, satisfied, scene.network.cluster, corner, names)
+        panel(axes, stage, scene.links, _levels(scene), scene.network.cluster, corner, _letters(scene))
         _words(axes, scene, subtitle, corner, width - 2 * GAP if alone else stage.width)
-    place = (GAP + cell[0], height - above) if alone else (width / 2, 4.9 * LINE)
-    _legend(axes, scenes[0], most, place, beside=not alone)
+    place = (GAP + cell[0], height - above) if alone else (width / 2, 6.1 * LINE)
+    _legend(axes, stage, groups, place, side_by_side=not alone)
     return figure
+
+
+def _letters(scene: Scene) -> Lettering:
+    return lettering(drawable(scene.network.device_names), scene.evaluation.labels_satisfied)
+
+
+def _levels(scene: Scene) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    partitions = scene.network.partitions
+    satisfied, trusted = scene.evaluation.labels_satisfied, scene.links.trusted
+    return level(satisfied, node_cuts(partitions)), level(trusted, link_cuts(partitions))
 
 
 def _words(axes: Axes, scene: Scene, subtitle: str, corner: Array, room: float) -> None:
@@ -171,12 +180,12 @@ def panel(
     axes: Axes,
     stage: Stage,
     links: Arrows,
-    labels: NDArray[np.int64],
+    levels: tuple[NDArray[np.int64], NDArray[np.int64]],  # of devices and of links
     cluster: NDArray[Any],
     corner: Array,
-    names: Sequence[str] = (),
+    letters: Lettering,
 ) -> None:
-    """Frame, clusters, links and devices, in this order; devices have their names, or numbers, beside them."""
+    """Frame, clusters, links and devices, in this order; devices have their names, or numbers, in or beside them."""
     style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "fc": PAPER, "ec": FRAME, "lw": 0.8}
     axes.add_patch(FancyBboxPatch((corner[0], corner[1]), stage.width, stage.height, zorder=0, **style))
     tints = [TINTS[index % len(TINTS)] for index in range(len(stage.hulls))]
@@ -184,42 +193,38 @@ def panel(
     hulls = PolyCollection([hull + corner for hull in stage.hulls], linewidths=0.7, zorder=1, **style)
     axes.add_collection(hulls, autolim=False)
     if len(links.sender):
-        _arrows(axes, stage, links, corner)
-    level, width = node_level(labels), np.full(len(labels), 2 * stage.radius)
-    style = {"facecolors": [LEVELS[index] for index in level], "edgecolors": "white", "zorder": 3}
+        _arrows(axes, stage, links, levels[1], corner)
+    colour, width = levels[0], np.full(len(stage.xy), 2 * stage.radius)
+    style = {"facecolors": [LEVELS[index] for index in colour], "edgecolors": "white", "zorder": 3}
     style |= {"units": "xy", "offsets": stage.xy + corner, "offset_transform": axes.transData}
     style |= {"linewidths": min(0.9, 0.15 * stage.radius)}
-    axes.add_collection(EllipseCollection(width, width, np.zeros(len(level)), **style), autolim=False)
+    axes.add_collection(EllipseCollection(width, width, np.zeros(len(colour)), **style), autolim=False)
     if stage.radius >= READABLE:
-        style = {"ha": "center", "va": "center_baseline", "weight": "bold", "zorder": 4}
-        for (x, y), count, index in zip(stage.xy + corner, labels, level, strict=True):
-            size = stage.radius * (1.1, 1.0, 0.75)[min(len(str(count)), 3) - 1]
-            axes.text(x, y, str(count), size=size, color=ON_LEVELS[index], **style)
-        _device_names(axes, stage, corner, names)
-        _cluster_names(axes, stage, links, cluster, corner)
+        _write(axes, stage, links, colour, corner, letters)
+        _cluster_names(axes, stage, links, cluster, corner, letters)
 
 
-def short_name(name: str) -> str:
-    """A name as it fits beside a circle."""
-    words = plain(name)
-    return words if len(words) <= LONGEST else words[: LONGEST - 1].rstrip() + "…"
+def _write(
+    axes: Axes, stage: Stage, links: Arrows, colour: NDArray[np.int64], corner: Array, letters: Lettering
+) -> None:
+    """What stands in circles, and what beside them."""
+    share = (1.1, 1.0, 0.75) if letters.named_inside else (0.7, 0.65, 0.5)
+    style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "parse_math": False, "zorder": 4}
+    style["weight"] = "bold" if letters.named_inside else "normal"
+    for (x, y), text, index in zip(stage.xy + corner, letters.circle, colour, strict=True):
+        axes.text(x, y, text, size=stage.radius * share[min(len(text), 3) - 1], color=ON_LEVELS[index], **style)
+    halo = [withStroke(linewidth=2.0, foreground=PAPER)]
+    style = {"ha": "center", "va": "center", "parse_math": False, "color": INK, "zorder": 4.5, "path_effects": halo}
+    style |= {"size": letters.size(stage), "weight": "normal" if letters.named_inside else "bold"}
+    for (x, y), text in zip(beside(stage, links, letters) + corner, letters.beside, strict=True):
+        if text:
+            axes.text(x, y, text, **style)
 
 
-def _device_names(axes: Axes, stage: Stage, corner: Array, names: Sequence[str]) -> None:
-    """The name of each device, or its number, small, at the lower right of its circle."""
-    style: dict[str, Any] = {"size": 5.0, "ha": "left", "va": "top", "color": INK, "zorder": 4.5, "parse_math": False}
-    font = get_font(findfont("DejaVu Sans"))
-    halo = [withStroke(linewidth=1.2, foreground=PAPER)]
-    for device, (x, y) in enumerate(stage.xy + corner + [0.6 * stage.radius, -0.5 * stage.radius]):
-        name = short_name(names[device]) if names else str(device)
-        known = all(font.get_char_index(ord(letter)) for letter in name)  # else matplotlib warns, and draws a box
-        axes.text(x, y, name if known else str(device), path_effects=halo, **style)
-
-
-def _arrows(axes: Axes, stage: Stage, links: Arrows, corner: Array) -> None:
+def _arrows(axes: Axes, stage: Stage, links: Arrows, levels: NDArray[np.int64], corner: Array) -> None:
     """Curved arrows from rim to rim; each has a pale border, so that crossings stay readable."""
     order = np.argsort(-links.width, kind="stable")  # thin ones on top
-    links = Arrows._make(column[order] for column in links)
+    links, levels = Arrows._make(column[order] for column in links), levels[order]
     length = np.linalg.norm(stage.xy[links.sender] - stage.xy[links.receiver], axis=1)
     speed = (length * np.sqrt(1 + 4 * links.bow**2)).clip(min=1e-9)[:, None]  # of the curve at its ends
     trim = np.minimum((stage.radius + 1) / speed, 0.35)
@@ -229,38 +234,27 @@ def _arrows(axes: Axes, stage: Stage, links: Arrows, corner: Array) -> None:
     base, tip = np.moveaxis(curves(stage, links, 1 - trim - head * [1, 0]) + corner, 1, 0)
     side = 0.42 * (tip - base)[:, ::-1] * [1, -1]
     heads = np.stack([tip, base + side, base - side], axis=1)
-    colours = [LEVELS[index] for index in link_level(links.trusted)]
-    style: dict[str, Any] = {"colors": [shade for colour in colours for shade in (PAPER, colour)]}
+    colours, faint = [LEVELS[index] for index in levels], faintness(len(levels))
+    style: dict[str, Any] = {"colors": [shade for colour in colours for shade in (PAPER, colour)], "alpha": faint}
     style["linewidths"] = [width for line in links.width for width in (1.5 * line + 0.4, line)]
     axes.add_collection(LineCollection(list(body.repeat(2, axis=0)), zorder=2, **style), autolim=False)
-    axes.add_collection(PolyCollection(list(heads), facecolors=colours, lw=0, zorder=2.5), autolim=False)
+    axes.add_collection(PolyCollection(list(heads), facecolors=colours, lw=0, zorder=2.5, alpha=faint), autolim=False)
 
 
-def _cluster_names(axes: Axes, stage: Stage, links: Arrows, cluster: NDArray[Any], corner: Array) -> None:
-    """A name at the highest free spot beside each hull; none where everything is taken."""
-    hulls = stage.hulls
-    lines = curves(stage, links, np.linspace(0, 1, 25)).reshape(-1, 2)
-    taken = np.concatenate([stage.xy, lines])
-    reach = np.repeat([stage.radius + 5.0, 7.5], [len(stage.xy), len(lines)])
+def _cluster_names(
+    axes: Axes, stage: Stage, links: Arrows, cluster: NDArray[Any], corner: Array, letters: Lettering
+) -> None:
     style: dict[str, Any] = {"size": 6.5, "ha": "center", "va": "center", "color": MUTED, "zorder": 5}
-    for index, name in enumerate(np.unique(cluster)):
-        outward = hulls[index] - hulls[index].mean(axis=0)
-        spots = hulls[index] + 7.0 * outward / np.linalg.norm(outward, axis=1, keepdims=True)
-        free = ((spots > 9) & (spots < np.array([stage.width, stage.height]) - 9)).all(axis=1)
-        free &= (np.linalg.norm(spots[:, None] - taken, axis=2) > reach).all(axis=1)
-        for hull in hulls:  # a name inside another hull would name that one
-            free &= ~Outline(hull).contains_points(spots)
-        if free.any():
-            x, y = spots[np.where(free, spots[:, 1], -np.inf).argmax()]
-            halo = withStroke(linewidth=1.6, foreground=PAPER)
-            axes.text(x + corner[0], y + corner[1], f"C{name}", path_effects=[halo], **style)
-            taken, reach = np.vstack([taken, (x, y)]), np.append(reach, 14.0)
+    style["path_effects"] = [withStroke(linewidth=1.6, foreground=PAPER)]
+    for name, (x, y) in zip(np.unique(cluster), cluster_places(stage, links, letters) + corner, strict=True):
+        axes.text(x, y, f"C{name}", **style)
 
 
-def _legend(axes: Axes, scene: Scene, most: float, place: tuple[float, float], beside: bool) -> None:
+def _legend(
+    axes: Axes, stage: Stage, groups: list[tuple[str, list[Any]]], place: tuple[float, float], side_by_side: bool
+) -> None:
     """All keys outside the panels: below each other, or beside each other and centred at the place."""
-    groups = keys(scene.stage, most)
-    x, y = (place[0] - KEYS * len(groups) / 2 + 8.0, place[1]) if beside else place
+    x, y = (place[0] - KEYS * len(groups) / 2 + 8.0, place[1]) if side_by_side else place
     style: dict[str, Any] = {"frameon": False, "borderpad": 0, "borderaxespad": 0, "alignment": "left"}
     style |= {"fontsize": 7.5, "labelcolor": INK, "title_fontproperties": {"size": 7.5, "weight": "bold"}}
     style |= {"loc": "upper left", "bbox_transform": axes.transData}
@@ -268,11 +262,11 @@ def _legend(axes: Axes, scene: Scene, most: float, place: tuple[float, float], b
         labels = [str(handle.get_label()) for handle in handles]
         axes.add_artist(Legend(axes, handles, labels, title=heading, bbox_to_anchor=(x, y), **style))
         if index < len(groups) - 1:
-            x, y = (x + KEYS, y) if beside else (x, y - LINE * (len(handles) + 1.9))
-    y, text = y - 2.5 * LINE, "not to scale"
-    if scene.stage.points_per_m > 0:
-        metres = round_down(60 / scene.stage.points_per_m)
-        end, text = x + metres * scene.stage.points_per_m, f"{metres:,.9g} m"
+            x, y = (x + KEYS, y) if side_by_side else (x, y - LINE * (len(handles) + 1.9))
+    y, text = y - LINE * (len(groups[-1][1]) + 1.5), "not to scale"
+    if stage.points_per_m > 0:
+        metres = round_down(60 / stage.points_per_m)
+        end, text = x + metres * stage.points_per_m, f"{metres:,.9g} m"
         axes.plot([x, x, end, end], [y + 2, y - 2, y - 2, y + 2], color=INK, lw=0.9)
         x = end + 6
     _text(axes, x, y, text, KEYS, size=7.5, va="center")

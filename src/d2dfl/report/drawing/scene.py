@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 BOWS = (0.16, 0.08, 0.24, 0.36, -0.16, -0.08, -0.24, -0.36)  # ways to bend an arrow, best first
+CROWD = 45  # devices from which circles shrink
 LANDMARKS = 100  # devices to which all others are measured when positions are unknown
 
 
@@ -72,6 +73,7 @@ def stage_at(raw: Array, cluster: NDArray[Any], width: float, measured: bool) ->
     xy = (raw - (raw.min(axis=0) + raw.max(axis=0)) / 2) * scale + size / 2
     near = np.median(cKDTree(xy).query(xy, k=2)[0][:, 1]) if len(xy) > 1 else width
     radius = float(np.clip(max(0.42 * near, 0.1 * np.sqrt(size.prod() / len(xy))), 1.0, 0.016 * width + 5))
+    radius = max(1.0, radius * min(1.0, np.sqrt(CROWD / len(xy))))  # room for links where there are many devices
     xy = _apart(xy, 2.3 * radius + 1.0, margin, size - margin)
     order = np.argsort(cluster, kind="stable")
     groups = np.split(xy[order], np.flatnonzero(np.diff(cluster[order])) + 1)
@@ -191,13 +193,3 @@ def curves(stage: Stage, links: Arrows, t: Array) -> Array:
     bend = (start + end) / 2 + links.bow[:, None] * right
     t = t[..., None]
     return np.asarray((1 - t) ** 2 * start[:, None] + 2 * t * (1 - t) * bend[:, None] + t**2 * end[:, None])
-
-
-def node_level(labels: IntArray) -> IntArray:
-    """0, 1 or 2 by the labels that meet their threshold: 3 or fewer, 4, 5 or more."""
-    return np.digitize(labels, [4, 5]).astype(np.int64)
-
-
-def link_level(trusted: IntArray) -> IntArray:
-    """0, 1 or 2 by the partitions trusted over a link: fewer than 3, 3 or 4, 5 or more."""
-    return np.digitize(trusted, [3, 5]).astype(np.int64)

@@ -52,15 +52,18 @@ class DeviceMap {
     const radius = this.data.radius;
     const face = svg("circle", { class: "face", cx: x, cy: y, r: radius });
     const hit = svg("circle", { class: "hit", cx: x, cy: y, r: Math.max(radius + 1.5, 5) });
-    const text = radius >= 5 ? svg("text", { x, y, "font-size": radius }) : null;
-    const name = text && this.data.labels.length ? svg("text", { class: "name", x: x + 0.7 * radius, y: y + radius }) : null;
-    if (name) name.textContent = this.data.labels[device];
+    const { inside, labels, places, readable } = this.data;
+    const text = readable ? svg("text", { x, y, "font-size": (inside ? 1 : 0.7) * radius }) : null;
+    const [left, top] = places[device] || [];
+    const beside = places.length ? svg("text", { class: inside ? "count" : "name", x: left, y: top }) : null;
+    const name = inside ? text : beside;
+    if (name) name.textContent = labels[device];
     return svg(
       "g",
       { "data-kind": "device", "data-index": device, tabindex: device ? -1 : 0, role: "button" },
       face,
       text,
-      name,
+      beside,
       hit,
     );
   }
@@ -72,7 +75,7 @@ class DeviceMap {
       "aria-label",
       `Device ${this.data.names[device]}: ${count} of ${this.data.partitions.length} partitions at threshold`,
     );
-    const text = node.querySelector("text");
+    const text = node.querySelector(this.data.inside ? ".count" : "text");
     if (text) text.textContent = String(count);
   }
 
@@ -90,7 +93,8 @@ class DeviceMap {
     const places = Array.from({ length: 13 }, (_, step) => at(trim + ((1 - 2 * trim - 0.9 * head) * step) / 12));
     const path = `M${places.map((place) => place.map(short).join(",")).join("L")}`;
     const corners = [tip, [base[0] + side[0], base[1] + side[1]], [base[0] - side[0], base[1] - side[1]]];
-    const group = svg("g", { class: `link level${link.level}`, "data-kind": "link", "data-index": index });
+    const { faint } = this.data.layers[this.layer];
+    const group = svg("g", { class: `link level${link.level}`, opacity: faint, "data-kind": "link", "data-index": index });
     group.append(svg("path", { class: "halo", d: path, "stroke-width": short(1.5 * link.width + 0.6) }));
     group.append(svg("path", { class: "body", d: path, "stroke-width": link.width }));
     group.append(
@@ -106,17 +110,15 @@ class DeviceMap {
       group.append(
         svg("polygon", { class: `hull tint${index % 6}`, points: hull.map((corner) => corner.join(",")).join(" ") }),
       );
-      const byHeight = [...hull].sort((a, b) => a[1] - b[1]);
-      const [top, bottom] = [byHeight[0], byHeight[byHeight.length - 1]];
-      const [x, y] = top[1] > 10 ? [top[0], top[1] - 4.5] : [bottom[0], bottom[1] + 5];
+      const [x, y] = this.data.hullNames[index];
       group.append(svg("text", { class: "cluster", x, y }, `C${index}`));
     });
     return group;
   }
 
   scale() {
-    if (!this.data.scale) return svg("g");
     const [x, y] = [8, this.data.size[1] - 7];
+    if (!this.data.scale) return svg("text", { class: "scale", x, y }, "not to scale");
     const rule = svg("path", { class: "rule", d: `M${x},${y - 3}v3h${this.data.scale.length}v-3` });
     return svg(
       "g",
