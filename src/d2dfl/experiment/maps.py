@@ -6,7 +6,6 @@ import numpy as np
 
 from d2dfl.discovery.discover import Discovery
 from d2dfl.network import Network
-from d2dfl.report.drawing.scene import layout
 from d2dfl.report.findings import Layer, Link, Map
 
 
@@ -15,7 +14,7 @@ def map_of(title: str, network: Network, layers: Sequence[Layer]) -> Map:
     return Map(
         title=title,
         partitions=tuple(network.partition_name(place) for place in range(network.partitions)),
-        positions=_rows(network.positions, 1) if network.positions is not None else _rows(layout(network), 6),
+        positions=_places(network),
         cluster=tuple(network.cluster.tolist()),
         threshold=_rows(network.threshold, 1),
         before=_rows(network.counts, 1),
@@ -23,6 +22,14 @@ def map_of(title: str, network: Network, layers: Sequence[Layer]) -> Map:
         devices=tuple(map(network.device_name, range(network.devices))) if network.device_names else (),
         unit="" if network.positions is None else "m",
     )
+
+
+def _places(network: Network) -> tuple[tuple[float, ...], ...]:
+    if network.positions is not None:
+        return _rows(network.positions, 1)
+    from d2dfl.report.drawing.scene import layout  # imports SciPy, which a short discovery does without
+
+    return _rows(layout(network), 6)
 
 
 def layer_of(title: str, found: Discovery, name: str | None = None) -> Layer:
