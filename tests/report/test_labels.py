@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from d2dfl.report.scenes import map_stage
 from test_draw import example, plotly_arguments
 
 from d2dfl import Network, discover, preset, share
@@ -21,6 +20,7 @@ from d2dfl.report.drawing.labels import (
     link_cuts,
     node_cuts,
 )
+from d2dfl.report.drawing.map_stage import map_stage
 from d2dfl.report.drawing.picture import graph_figure
 from d2dfl.report.drawing.scene import links_of, stage_of
 from d2dfl.report.page.widgets import map_widget
