@@ -77,11 +77,16 @@ def test_a_comparison_never_takes_the_place_of_another(
     assert call(monkeypatch, *COMPARE) == 0
     first = snapshot(tmp_path / "runs" / "compare")
     assert call(monkeypatch, *COMPARE) == 0
-    assert "results: runs/compare-2" in capsys.readouterr().err
+    told = capsys.readouterr()
+    assert "results: runs/compare-2" in told.err
     assert call(monkeypatch, *COMPARE, "--out", "runs/compare") == 2
     assert "holds this run already: go on with --resume" in capsys.readouterr().err
     assert call(monkeypatch, *COMPARE, "--resume") == 0
-    assert "runs/compare-2, which was finished before; nothing was run" in capsys.readouterr().err
+    again = capsys.readouterr()
+    assert "runs/compare-2, which was finished before; nothing was run" in again.err
+    tables = again.err.splitlines()[:-1]
+    assert len(tables) > 4  # those of the run, as it printed them
+    assert set(tables) <= set(told.err.splitlines())
     assert call(monkeypatch, "run", "--from", "runs/compare", "--out", "odd [bold]name[/]") == 0
     assert "results: odd [bold]name[/];" in capsys.readouterr().err
     for name in ("compare", "compare-2", "../odd [bold]name[/]"):

@@ -16,14 +16,13 @@ from d2dfl.config.needs import NetworkShape
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UserError
 from d2dfl.experiment.logs import check_logs
-from d2dfl.experiment.store import TABLE
 from d2dfl.notebook import counted
 from d2dfl.progress import Step
-from d2dfl.storage import read_text
 
 if TYPE_CHECKING:
     from d2dfl.experiment.compare import Comparison
     from d2dfl.experiment.store import Again, RunFolder
+    from d2dfl.report.findings import Table as FoundTable
 
 
 def compare_and_print(
@@ -110,7 +109,12 @@ def _print_comparison(config: Config, result: "Comparison") -> None:
     )
     for name, value in setting.partitioning.measures.items():
         console.print(f"{name}: {value:.3f} (seed {setting.seed}, mean over devices)")
-    for found in (table_of(result), against_table(result)):
+    _print_tables((table_of(result), against_table(result)))
+
+
+def _print_tables(tables: "Sequence[FoundTable]") -> None:
+    """Tables as the terminal shows them, each with its notes."""
+    for found in tables:
         table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
         for column in table.columns[1:]:
             column.justify = "right"
@@ -122,9 +126,11 @@ def _print_comparison(config: Config, result: "Comparison") -> None:
 
 
 def _show_finished(folder: Path) -> None:
-    """A run that has nothing left to do: its table as it was written."""
+    """A run that has nothing left to do: its tables, as it printed them."""
+    from d2dfl.report.findings import Findings
+
     with suppress(UserError):
-        console.print(read_text(folder / TABLE))
+        _print_tables(Findings.load(folder).tables)
     say(f"results: {folder}, which was finished before; nothing was run")
 
 
