@@ -91,5 +91,10 @@ def test_digits_show_the_side() -> None:
     above = [1.03, 1.2, 1.21, 1.19]
     assert judge(ratio, above) == REPRODUCED
     assert as_text(ratio, above) == "1.16 [1.02, 1.30]"
+    whole = Quantity("", "12", 12.0, digits=1)
+    below = [10.0, 12.0, 11.0, 11.0, 11.0, 10.0, 12.0, 11.0, 9.0, 12.0]
+    assert judge(whole, below) == DIRECTION
+    assert as_text(whole, below) == "10.9 [10.2, 11.6]"
+    assert as_text(whole, [11.94, 11.95, 11.96]) == "11.95 [11.93, 11.97]"
     assert as_text(ratio, [1.2, 1.21, 1.19]) == "1.2 [1.2, 1.2]"
     assert as_text(Quantity("", "rises", bounds=(0.0, 1.0)), [0.0, 0.0, 0.0]) == "0.000 [0.000, 0.000]"

@@ -153,17 +153,22 @@ def _place(order: Sequence[str], key: str) -> int:
 
 
 def as_text(quantity: Quantity, values: Sequence[float] | Array) -> str:
-    """Mean and interval, with as many digits as it takes to see on which side of no effect it ends."""
+    """Mean and interval, with as many digits as it takes to see on which side of no effect, and of the number, it ends."""
     found, digits = spread(quantity, values), quantity.digits
-    while digits < quantity.digits + FINER and _hidden(quantity.null, found[1], found[2], digits):
+    while digits < quantity.digits + FINER and _hidden(quantity, found[1], found[2], digits):
         digits += 1
     mean, low, high = (plain(value, digits) for value in found)
     return f"{mean} (one seed)" if len(known(values)) < 2 else f"{mean} [{low}, {high}]"
 
 
-def _hidden(null: float, low: float, high: float, digits: int) -> bool:
-    """Whether an interval that keeps clear of no effect would be printed as if it reached it."""
-    return (low > null or high < null) and plain(null, digits) in (plain(low, digits), plain(high, digits))
+def _hidden(quantity: Quantity, low: float, high: float, digits: int) -> bool:
+    """Whether an interval that keeps clear of no effect would be printed as if it reached that, or the paper's number."""
+    null = quantity.null
+    if not (low > null or high < null):
+        return False
+    marks = [null] if quantity.value is None else [null, quantity.value]
+    ends = [(mark, end) for mark in marks for end in (low, high)]
+    return any(end != mark and plain(end, digits) == plain(mark, digits) for mark, end in ends)
 
 
 def plain(value: float, digits: int) -> str:
