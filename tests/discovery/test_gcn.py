@@ -198,7 +198,7 @@ def test_it_learns_to_tell_good_links() -> None:
     gauge = graphnet.gauge_of(systems, power=True)
     net = graphnet.make_net(len(gauge.center), 0)
     lessons = [(graphnet.scene_of(system, gauge), gcn.right_links(task, system)) for system in systems]
-    with graphnet.one_thread():
+    with graphnet.torch_on_one_core():
         losses = graphnet.train(net, lessons, task)
     assert losses[-1] < 0.3 < 0.5 < losses[0]  # 0.35: always the share of right links, 1 in 9
     ahead = []
