@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from d2dfl.config import FederationConfig
 from d2dfl.federation.batches import Batches
+from d2dfl.federation.blocks import block_width
 from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.capacity import SHARE, bytes_per_device, free_bytes
 from d2dfl.federation.executors.loop import TEST_PIECE, Job, channels_last
@@ -18,8 +19,8 @@ from d2dfl.federation.federated import Federated
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.models import Factory, build
 from d2dfl.federation.optimisers import blank_memory, remembered
-from d2dfl.federation.rounds import Run, Training
-from d2dfl.federation.schemes import scheme_named
+from d2dfl.federation.rounds import BlockTraining, GradientTraining, RowTraining, Run, Training
+from d2dfl.federation.schemes import most_present, scheme_named
 from d2dfl.federation.state import Curves, State, identity
 from d2dfl.memory import check_memory
 from d2dfl.progress import Share, silent
@@ -29,11 +30,11 @@ from d2dfl.rng import stream
 def start(model_factory: Factory, data: Federated, settings: FederationConfig, seed: int = 0) -> State:
     """A state before the first round: the same weights on all devices."""
     model, loss = _model(model_factory, data, seed), data.objective(settings)
-    params = Layout.of(model).row_of(model).repeat(data.devices, 1)
-    remembering = scheme_named(settings.scheme).remembering(settings, data.devices)
+    scheme, row = scheme_named(settings.scheme), Layout.of(model).row_of(model)
+    remembering = scheme.remembering(settings, data.devices)
     return State(
-        params=params,
-        memory=blank_memory(settings, params[:remembering]) if remembering else {},
+        params=row.repeat(scheme.rows(data.devices), 1),
+        memory=blank_memory(settings, row.expand(remembering, -1)) if remembering else {},
         done=np.zeros(data.devices, dtype=np.int64),
         seed=seed,
         settings=identity(settings, data),
@@ -44,7 +45,7 @@ def start(model_factory: Factory, data: Federated, settings: FederationConfig, s
 def model_of(model_factory: Factory, data: Federated, state: State, device: int = 0) -> nn.Module:
     """The model of a device as a module of its own; in schemes with a server all devices hold the same."""
     model = _model(model_factory, data, state.seed)
-    Layout.of(model).bind(model, state.params[device].detach().cpu().clone())
+    Layout.of(model).bind(model, state.params[device if len(state.params) > 1 else 0].detach().cpu().clone())
     return model
 
 
@@ -116,8 +117,13 @@ def train_many(
         training = _prepare(model_factory, group, settings, own, notice)
         share = len(numbers) / settings.rounds  # of a round
         progress((numbers[0] + share * own[0].round) / len(runs))
+
+        def tell(part: float, before: float = numbers[0], share: float = share, first: State = own[0]) -> None:
+            if part < 1:
+                progress((before + share * (first.round + part)) / len(runs))
+
         while own[0].round < settings.rounds:
-            training.round()
+            training.round(tell)
             for number, state in zip(numbers, own, strict=True):
                 on_round(number, state)
             progress((numbers[0] + share * own[0].round) / len(runs))
@@ -176,10 +182,11 @@ def _prepare(
         evaluation = ModelEvaluation.of(data, settings, seed, scheme.shared, offset, place)
         prepared.append(Run(data, seed, state, batches, evaluation, first, offset, np.ones(data.devices, dtype=bool)))
         first += data.devices
-    job = Job(
-        model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets
-    )  # all are alike
-    return Training(settings, scheme, prepared, params, memory, choose_executor(job, notice))
+    # All are alike.
+    job = Job(model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets)
+    kind = GradientTraining if scheme.server_step else RowTraining if scheme.groups is None else BlockTraining
+    width = block_width(job, settings, sum(most_present(settings, data.devices) for data, _ in runs))
+    return kind(settings, scheme, prepared, params, memory, choose_executor(job, notice), width)
 
 
 def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:

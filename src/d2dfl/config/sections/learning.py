@@ -152,6 +152,12 @@ class FederationConfig(Section):
     executor: Literal["auto", "loop", "stack"] = option(
         "auto", "devices train one by one, all at once, or as is fastest"
     )
+    block: int = option(
+        0,
+        "devices that train at once; 0: as many as pays. It changes memory and time, no result",
+        low=0,
+        high=100_000_000,
+    )
     precision: Literal["auto", "float32", "bfloat16"] = option(
         "auto", "of products on a GPU; auto: bfloat16. Weights and CPUs always take float32"
     )
