@@ -10,6 +10,7 @@ from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
 from d2dfl.experiment.cell import Cell, Values
+from d2dfl.experiment.crowd import MANY
 from d2dfl.experiment.grid import keep_cells
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network import Network
@@ -157,8 +158,10 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     columns = ("method", *(short for _, short in names))
     rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
     note = "; ".join(filter(None, (*column_sentences(items, best), dash_sentence(items))))
-    layers = [layer_of(METHODS[item.method].title, item) for item in items]
-    drawn = map_of(f"Seed {first.seed}", first.network, layers)
+    drawn = None
+    if first.network.devices <= MANY:  # of more, a map shows nothing and takes minutes
+        layers = [layer_of(METHODS[item.method].title, item) for item in items]
+        drawn = map_of(f"Seed {first.seed}", first.network, layers)
     return Findings(
         name="graphs",
         title=" and ".join(METHODS[item.method].title for item in items) if len(items) < 3 else f"{len(items)} graphs",

@@ -6,7 +6,7 @@ from d2dfl.federation.losses import LOSSES, Loss, triplet
 from d2dfl.federation.models import EMBEDDING, MODELS, default_encoder, default_model, model_named
 from d2dfl.federation.schemes import SCHEMES, Scheme
 from d2dfl.federation.state import Curves, State
-from d2dfl.federation.training import check_training, embeddings, model_of, start, train, train_many
+from d2dfl.federation.training import Starts, check_training, embeddings, model_of, start, train, train_many
 
 __all__ = [
     "EMBEDDING",
@@ -18,6 +18,7 @@ __all__ = [
     "FederationConfig",
     "Loss",
     "Scheme",
+    "Starts",
     "State",
     "check_training",
     "default_encoder",

@@ -1,6 +1,7 @@
 """Train on what was exchanged: `train` takes the devices' data and a model, and gives the curves."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -92,43 +93,65 @@ def train(
     ]
 
 
+@dataclass(frozen=True)
+class Starts:
+    """Where trainings begin, for those that hold a state only while it trains."""
+
+    rounds: Sequence[int]  # done, by training
+    state: Callable[[int], State]  # made or read when a training's turn comes
+
+
 def train_many(
     model_factory: Factory,
     runs: Sequence[tuple[Federated, int]],
     settings: FederationConfig,
     progress: Share = silent,
     on_round: Callable[[int, State], None] = silent,
-    states: Sequence[State] | None = None,
+    states: Sequence[State] | Starts | None = None,
     notice: Notice = silent,
+    on_group: Callable[[Mapping[int, State]], None] = silent,
+    on_end: Callable[[int, State], None] = silent,
 ) -> list[Curves]:
     """Train several federations (methods x seeds), as many at once as pays and fits into memory.
 
-    The curves are those of separate runs, up to rounding.
+    The curves are those of separate runs, up to rounding. `on_group` hears the states, by number, of runs that train together
+    when all of them have finished a round; `on_end` hears a training's last state, which nobody keeps here.
     """
-    curves: list[Curves] = []
-    for numbers in _groups(model_factory, runs, settings, [state.round for state in states or ()]):
-        group = [runs[number] for number in numbers]
-        # Made only now: states of runs whose turn comes later would fill the memory.
-        own = (
-            [states[number] for number in numbers]
-            if states
-            else [start(model_factory, data, settings, seed) for data, seed in group]
+    if states is None:
+        states = Starts(
+            [0] * len(runs), lambda number: start(model_factory, runs[number][0], settings, runs[number][1])
         )
+    elif not isinstance(states, Starts):
+        states = Starts([state.round for state in states], states.__getitem__)
+    curves: list[Curves] = []
+    for numbers in _groups(model_factory, runs, settings, states.rounds):
+        group = [runs[number] for number in numbers]
+        # Made only now, and forgotten before the next: states of all runs would fill the memory.
+        own = [states.state(number) for number in numbers]
         training = _prepare(model_factory, group, settings, own, notice)
-        share = len(numbers) / settings.rounds  # of a round
-        progress((numbers[0] + share * own[0].round) / len(runs))
-
-        def tell(part: float, before: float = numbers[0], share: float = share, first: State = own[0]) -> None:
-            if part < 1:
-                progress((before + share * (first.round + part)) / len(runs))
-
+        tell = _teller(progress, own, numbers[0], len(runs), settings.rounds)
+        tell(0)
         while own[0].round < settings.rounds:
             training.round(tell)
             for number, state in zip(numbers, own, strict=True):
                 on_round(number, state)
-            progress((numbers[0] + share * own[0].round) / len(runs))
+            on_group(dict(zip(numbers, own, strict=True)))
+            tell(0)
+        for number, state in zip(numbers, own, strict=True):
+            on_end(number, state)
         curves += [state.curves for state in own]
+        del training, own, tell, state
     return curves
+
+
+def _teller(progress: Share, states: Sequence[State], first: int, runs: int, rounds: int) -> Share:
+    """Tells the share of all runs that is done, from the share of the round that is."""
+
+    def tell(part: float) -> None:
+        if part < 1:  # a whole one is told when it is booked
+            progress((first + len(states) * (states[0].round + part) / rounds) / runs)
+
+    return tell
 
 
 def _groups(
@@ -150,7 +173,7 @@ def _groups(
         before, now = runs[groups[-1][-1]][0], runs[number][0]
         alike = (before.shape, before.outputs, before.loss) == (now.shape, now.outputs, now.loss)
         together = sum(runs[member][0].devices for member in groups[-1]) + now.devices
-        if alike and (not rounds or rounds[number] == rounds[groups[-1][0]]) and together <= room:
+        if alike and rounds[number] == rounds[groups[-1][0]] and together <= room:
             groups[-1].append(number)
         else:
             groups.append([number])

@@ -33,6 +33,9 @@ class DataConfig(Section):
         low=0,
         high=1_000_000_000,
     )
+    repeat: bool = option(
+        False, "a datapoint may be at several devices where the set has too few for all of them; never twice at one"
+    )
     verify: bool = option(True, "take only files that equal the published ones")
     download: bool = option(True, "download files that are not on this machine")
     label: str = option("label", "own .csv or .parquet: column of the labels or numbers to learn")
