@@ -20,9 +20,11 @@ from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import SHOWN, Graph
 from d2dfl.notebook import counted, line, table_html
+from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 
 Indices = NDArray[np.int64]
+TOLD = 1000  # links between two words about how far it is
 KEEPING: tuple[Keeping, ...] = get_args(Keeping)
 
 
@@ -131,6 +133,7 @@ def exchange(
     lossy: bool = True,
     attempts: int = 1,
     within: Network | None = None,
+    progress: Share = silent,
 ) -> ExchangeResult:
     """Move datapoints over the links of a graph.
 
@@ -156,7 +159,10 @@ def exchange(
     if within is not None:
         amounts = within_budgets(graph, amounts, within)
     transfers = []
-    for receiver, edge in zip(*(axis.tolist() for axis in graph.links), strict=True):
+    links = list(zip(*(axis.tolist() for axis in graph.links), strict=True))
+    for number, (receiver, edge) in enumerate(links):
+        if number % TOLD == 0:
+            progress(number / len(links))
         transmitter = int(graph.transmitter[receiver, edge])
         taken = []
         for partition, amount in enumerate(amounts[receiver, edge].tolist()):

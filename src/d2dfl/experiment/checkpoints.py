@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.errors import UserError
-from d2dfl.federation import State
+from d2dfl.federation import IN_MEMORY, Room, State
 from d2dfl.storage import json_checksum, make_folder, read_json, sync_folder, write_whole
 
 SWITCH, FOLDER = "checkpoint.json", "checkpoints"
@@ -44,20 +44,20 @@ class Checkpoints:
         self._switch(trainings)
         self._remove({entry["file"] for entry in self.current.values()})
 
-    def open(self, devices: Sequence[int]) -> list[int]:
+    def open(self, devices: Sequence[int], room: Room = IN_MEMORY) -> list[int]:
         """Rounds that every training has done; each state is read once, so that a damaged one is found now."""
         if not self.there:
             return [0] * len(devices)
         rounds = [0] * len(devices)
         for number, (entry, many) in enumerate(zip(self._entries(len(devices)), devices, strict=True)):
             if entry is not None:
-                rounds[number] = self._state(entry, many).round
+                rounds[number] = self._state(entry, many, room).round
                 self.current[number] = entry
         return rounds
 
-    def state(self, number: int, devices: int) -> State:
+    def state(self, number: int, devices: int, room: Room = IN_MEMORY) -> State:
         """The state of a training that `open` has seen begun."""
-        return self._state(self.current[number], devices)
+        return self._state(self.current[number], devices, room)
 
     def clear(self) -> None:
         """Remove the checkpoint: its run has written its results."""
@@ -83,10 +83,10 @@ class Checkpoints:
             raise UserError(f"{path} is not the checkpoint of this run: {WAY_OUT}")
         return entries
 
-    def _state(self, entry: dict[str, Any], devices: int) -> State:
+    def _state(self, entry: dict[str, Any], devices: int, room: Room) -> State:
         path = self.folder / FOLDER / entry["file"]
         try:
-            state = State.load(path, devices, entry["sha256"])
+            state = State.load(path, devices, entry["sha256"], room)
         except UserError as error:
             raise UserError(f"{error}; {WAY_OUT}") from None
         if state.round != entry["round"]:

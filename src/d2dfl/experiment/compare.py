@@ -27,8 +27,8 @@ from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
 from d2dfl.experiment.training import Weights, save_weights, weights_in
 from d2dfl.experiment.values import energy, training_values
-from d2dfl.federation import Federated, Starts, State, embeddings
-from d2dfl.federation.models import Factory
+from d2dfl.federation import Federated, Starts, State, embeddings, parameters_of, room_for
+from d2dfl.federation.models import Factory, outputs_for
 from d2dfl.notebook import counted, line, table_html
 from d2dfl.progress import Share, Step, silent
 from d2dfl.report.look import slugs
@@ -143,20 +143,26 @@ def compare(
     progress: Step = silent,
     logs: Sequence[str] = (),
     inputs: Inputs | None = None,
+    notice: Callable[[str], None] = silent,
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
     With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
     where scores are written in that folder while training goes on: tensorboard, csv. Data, links and model are those that
-    the configuration names, unless others are given as `inputs`.
+    the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see.
     """
     check_logs(logs)
     cells = [Cell("", name, name, seed, config) for seed in seeds for name in with_yardsticks(methods)]
-    # First of all: minutes of discovery would be in vain where the checkpoint turns out to be damaged.
-    devices = config.network.devices
-    rounds = record.checkpoints.open([devices] * len(cells)) if record else [0] * len(cells)
-    inputs = inputs or Inputs(data_set(config, seed=0))
-    factory = inputs.model or factory_of(config, inputs.dataset)  # likewise a model that is not there
+    # First of all: minutes of discovery would be in vain for a model that is not there, rows that fit nowhere, or a checkpoint
+    # that turns out to be damaged.
+    devices, inputs = config.network.devices, inputs or Inputs(data_set(config, seed=0))
+    factory = inputs.model or factory_of(config, inputs.dataset)
+    outputs = outputs_for(inputs.dataset.classes, paradigm_of(config).encodes)
+    parameters = parameters_of(factory, inputs.dataset.shape, outputs)
+    room = room_for(parameters, devices, config.federation, record.path if record else None)
+    if room.sentence:
+        notice(room.sentence)
+    rounds = record.checkpoints.open([devices] * len(cells), room) if record else [0] * len(cells)
     settings: dict[int, Setting] = {}
     for seed in seeds:
         progress(f"data and network, seed {seed}", len(settings) / len(seeds))
@@ -173,7 +179,8 @@ def compare(
             items,
             inputs.dataset,
             model=factory,
-            saved=Starts(rounds, lambda number: record.checkpoints.state(number, devices)) if record else None,
+            saved=Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None,
+            room=room,
             progress=lambda share: progress("train", share),
             on_round=_keeper(record, cells, log),
             on_end=results.keep,
@@ -187,7 +194,7 @@ def compare(
 
 def _found(progress: Step, cell: Cell, number: int, cells: int) -> Share:
     """Tells how far discovery is, from how far that of one cell is."""
-    return lambda share: progress(f"discover: {cell.method}, seed {cell.seed}", (number + share) / cells)
+    return lambda share: progress(f"discover, exchange: {cell.method}, seed {cell.seed}", (number + share) / cells)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from d2dfl.discovery.methods import IID, method_named
 from d2dfl.discovery.methods.dynamic import as_known, with_losses
 from d2dfl.errors import UserError
 from d2dfl.experiment.setting import Setting, paradigm_of
-from d2dfl.federation import Curves, Federated, Starts, State, check_training, model_named, start, train_many
+from d2dfl.federation import Curves, Federated, Room, Starts, State, check_training, model_named, start, train_many
 from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
@@ -49,13 +49,13 @@ class TrainedCell:
 
 
 def prepare(config: Config, setting: Setting, method: str, progress: Share = silent) -> PreparedCell:
-    """Discover a graph by what the devices tell, and move the datapoints."""
+    """Discover a graph by what the devices tell, and move the datapoints; the share that is told counts both alike."""
     if method == IID:
         return PreparedCell(IID, setting, None, None, _shuffled(setting))
     name = method_named(method).name
-    discovery = _settled(
-        discover(setting.reported_network, config, seed=setting.seed, method=name, progress=progress), setting
-    )
+    told = setting.reported_network
+    found = discover(told, config, seed=setting.seed, method=name, progress=lambda share: progress(share / 2))
+    discovery = _settled(found, setting)
     moved = exchange(
         discovery.graph,
         setting.holdings,
@@ -66,6 +66,7 @@ def prepare(config: Config, setting: Setting, method: str, progress: Share = sil
         lossy=config.exchange.lossy,
         attempts=config.exchange.attempts,
         within=discovery.network if config.exchange.budget == "hard" else None,
+        progress=lambda share: progress((1 + share) / 2),
     )
     empty = [device for device, held in enumerate(moved.holdings) if not len(held) and len(setting.holdings[device])]
     if empty:
@@ -82,19 +83,20 @@ def train(
     *,
     model: Factory | None = None,
     saved: Starts | None = None,
+    room: Room | None = None,
     progress: Share = silent,
     on_round: Callable[[Mapping[int, State]], None] = silent,
     on_end: Callable[[int, Federated, State], None] = silent,
 ) -> list[TrainedCell]:
     """Train what is prepared, together where that pays, and from saved states where there are any.
 
-    `model` takes the place of the configuration's. `on_round` hears the states, by number, of trainings that have
+    `model` takes the place of the configuration's. `room` is where rows are kept; None: in memory. `on_round` hears the states, by number, of trainings that have
     finished a round together; `on_end` number, data and state of one that has ended: states are held only of what trains now.
     """
     factory = model or factory_of(config, dataset)
     datas = [federated(config, item, dataset) for item in items]
     runs = [(data, item.setting.seed) for data, item in zip(datas, items, strict=True)]
-    check_training(factory, runs, config.federation)
+    room = room or check_training(factory, runs, config.federation)
     sizes = [0] * len(runs)
 
     def state_of(number: int) -> State:
@@ -102,7 +104,7 @@ def train(
         return (
             saved.state(number)
             if saved and begun
-            else start(factory, runs[number][0], config.federation, runs[number][1])
+            else start(factory, runs[number][0], config.federation, runs[number][1], room)
         )
 
     def end(number: int, state: State) -> None:

@@ -105,8 +105,7 @@ def train(
     if isinstance(chosen, str):
         chosen = suited(chosen, config, devices.shape)
     factory = factory_from(chosen, devices.shape, devices.outputs)
-    check_training(factory, [(devices, seed)], settings)
-    state = start(factory, devices, settings, seed)
+    state = start(factory, devices, settings, seed, check_training(factory, [(devices, seed)], settings))
     (curves,) = train_many(factory, [(devices, seed)], settings, progress, states=[state])
     return Trained(curves, models_of(factory, devices, state, config), devices)
 

@@ -15,8 +15,9 @@ from d2dfl.errors import UserError
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import Memory, remembered
+from d2dfl.federation.room import IN_MEMORY, Room
 from d2dfl.federation.schemes import SCHEMES, present, scheme_named
-from d2dfl.federation.sealed import read_sealed, write_sealed
+from d2dfl.federation.sealed import PIECE, read_sealed, write_sealed
 
 VERSION = 5
 
@@ -90,18 +91,20 @@ class State:
         return write_sealed(path, values, {"done": self.done, **{name: _compact(held) for name, held in rows.items()}})
 
     @classmethod
-    def load(cls, path: Path, devices: int | None = None, checksum: str | None = None) -> "State":
+    def load(
+        cls, path: Path, devices: int | None = None, checksum: str | None = None, room: Room = IN_MEMORY
+    ) -> "State":
         """Read a saved state; nothing in the file is ever executed.
 
-        `devices` and `checksum`, where they are known, must be those of the file.
+        `devices` and `checksum`, where they are known, must be those of the file. `room` says where rows are kept.
         """
-        values, arrays, found = read_sealed(path)
+        values, arrays, found = read_sealed(path, lambda *shape: room.rows(*shape).numpy())
         if checksum not in (None, found):
             raise UserError(f"{path} is not the state that was saved under this name: train anew")
         if values.get("version") != VERSION:
             raise UserError(f"{path} was written by another version of d2dfl: train anew")
         try:
-            return _loaded(values, arrays, devices)
+            return _loaded(values, arrays, devices, room)
         except (KeyError, TypeError, ValueError, ArithmeticError):
             raise UserError(f"{path} is not a saved state: its parts do not fit together") from None
 
@@ -153,7 +156,7 @@ def _compact(rows: Tensor) -> NDArray[np.float32]:
     return np.asarray((rows[:1] if same else rows).detach().cpu().numpy())
 
 
-def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: int | None) -> State:
+def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: int | None, room: Room) -> State:
     """A state from what a file holds; ValueError where it does not fit together."""
     done, params = arrays.pop("done"), arrays.pop("params")
     number, curves = values["round"], _curves(values["curves"], len(done))
@@ -168,11 +171,11 @@ def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: in
     remembering = models if mixes or (scheme is not None and scheme.server_step) else len(done)
     for rows, number_of_rows in ((params, models), *((rows, remembering) for rows in memory.values())):
         fits = rows.dtype == np.float32 and rows.ndim == 2 and len(rows) in (1, number_of_rows)
-        if not fits or not np.isfinite(rows).all():
+        if not fits or not _finite(rows):
             raise ValueError("rows")
     return State(
-        params=_full(params, models),
-        memory={name: _full(rows, remembering) for name, rows in memory.items()},
+        params=_full(params, models, room),
+        memory={name: _full(rows, remembering, room) for name, rows in memory.items()},
         done=done,
         seed=values["seed"],
         settings=values["settings"],
@@ -208,6 +211,12 @@ def _numbers(values: Sequence[Any]) -> bool:
     return all(type(value) in (int, float) and abs(value) < 1e300 for value in values)
 
 
-def _full(rows: NDArray[np.float32], devices: int) -> Tensor:
+def _finite(rows: NDArray[np.float32]) -> bool:
+    """Whether all are numbers; a piece at a time, because rows may be a file larger than the memory."""
+    flat = rows.reshape(-1)
+    return all(bool(np.isfinite(flat[first : first + PIECE]).all()) for first in range(0, len(flat), PIECE))
+
+
+def _full(rows: NDArray[np.float32], number: int, room: Room) -> Tensor:
     held = torch.from_numpy(rows)
-    return held.expand(devices, -1).clone() if len(rows) == 1 else held
+    return room.rows(number, rows.shape[1]).copy_(held) if len(rows) == 1 < number else held

@@ -9,33 +9,37 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2dfl.config import FederationConfig
+from d2dfl.errors import UserError
 from d2dfl.federation.batches import Batches
 from d2dfl.federation.blocks import block_width
 from d2dfl.federation.evaluation import ModelEvaluation
-from d2dfl.federation.executors.capacity import SHARE, bytes_per_device, free_bytes
+from d2dfl.federation.executors.capacity import FLOAT, SHARE, bytes_per_device, free_bytes
 from d2dfl.federation.executors.loop import TEST_PIECE, Job, channels_last
 from d2dfl.federation.executors.registry import Notice, choose_executor, processor, stack_pays
 from d2dfl.federation.executors.stack import obstacle
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.layout import Layout
-from d2dfl.federation.models import Factory, build
-from d2dfl.federation.optimisers import blank_memory, remembered
+from d2dfl.federation.models import Factory, Shape, build
+from d2dfl.federation.optimisers import remembered
+from d2dfl.federation.room import IN_MEMORY, Room, room_for
 from d2dfl.federation.rounds import BlockTraining, GradientTraining, RowTraining, Run, Training
 from d2dfl.federation.schemes import most_present, scheme_named
 from d2dfl.federation.state import Curves, State, identity
-from d2dfl.memory import check_memory
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 
 
-def start(model_factory: Factory, data: Federated, settings: FederationConfig, seed: int = 0) -> State:
-    """A state before the first round: the same weights on all devices."""
+def start(
+    model_factory: Factory, data: Federated, settings: FederationConfig, seed: int = 0, room: Room = IN_MEMORY
+) -> State:
+    """A state before the first round: the same weights on all devices. `room` says where its rows are kept."""
     model, loss = _model(model_factory, data, seed), data.objective(settings)
     scheme, row = scheme_named(settings.scheme), Layout.of(model).row_of(model)
-    remembering = scheme.remembering(settings, data.devices)
+    params, remembering = room.rows(scheme.rows(data.devices), len(row)), scheme.remembering(settings, data.devices)
+    sizes = remembered(settings, len(row)) if remembering else {}
     return State(
-        params=row.repeat(scheme.rows(data.devices), 1),
-        memory=blank_memory(settings, row.expand(remembering, -1)) if remembering else {},
+        params=params.copy_(row),
+        memory={name: room.rows(remembering, size) for name, size in sizes.items()},
         done=np.zeros(data.devices, dtype=np.int64),
         seed=seed,
         settings=identity(settings, data),
@@ -60,20 +64,15 @@ def embeddings(
     return np.concatenate([model(channels_last(piece)).numpy() for piece in pieces])
 
 
-def check_training(model_factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig) -> None:
-    """Refuse, before anything large is made, federations whose models do not fit into memory all at once."""
-    data, seed = runs[0]
-    parameters, scheme = Layout.of(_model(model_factory, data, seed)).parameters, scheme_named(settings.scheme)
-    kept = sum(remembered(settings, parameters).values())
-    numbers = sum(data.devices * parameters + scheme.remembering(settings, data.devices) * kept for data, _ in runs)
-    longest = max(data.devices for data, _ in runs)
-    most = max(int(data.sizes.max()) for data, _ in runs)
-    drawn = 8.0 * longest * scheme.round_steps(settings) * (most if scheme.full_gradient else min(settings.batch, most))
-    check_memory(
-        4.0 * numbers + drawn,
-        f"{len(runs):,} trainings of {longest:,} devices, {parameters:,} parameters each, need",
-        "take fewer devices, seeds or methods, a smaller federation.model or a smaller federation.interval",
-    )
+def parameters_of(model_factory: Factory, shape: Shape, outputs: int) -> int:
+    """Numbers that a model has to learn."""
+    return Layout.of(build(model_factory, shape, outputs, 0)).parameters
+
+
+def check_training(model_factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig) -> Room:
+    """Refuse, before anything large is made, a federation whose rows do not fit into memory: of those, the largest."""
+    data = max((data for data, _ in runs), key=lambda data: data.devices)
+    return room_for(parameters_of(model_factory, data.shape, data.outputs), data.devices, settings)
 
 
 def train(
@@ -218,6 +217,11 @@ def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:
 
 def _joined(parts: Sequence[Tensor], place: torch.device) -> tuple[Tensor, Sequence[Tensor]]:
     """Rows of all parts as one tensor, and views of it in place of the parts."""
+    if place.type == "cuda" and FLOAT * sum(part.numel() for part in parts) > free_bytes(place):
+        raise UserError(
+            "the rows of these devices do not fit into the memory of the GPU: set federation.device=cpu, or "
+            "federation.momentum_rule=reset"
+        )
     whole = (parts[0] if len(parts) == 1 else torch.cat(list(parts))).to(place)
     return whole, torch.split(whole, [len(part) for part in parts])
 
