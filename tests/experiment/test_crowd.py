@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from comparisons import compared, small
+from comparisons import compared, contents, small
 
-from d2dfl import preset
+from d2dfl import UserError, preset
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.experiment.cell import Cell
+from d2dfl.experiment.compare import compare, plan_of
 from d2dfl.experiment.crowd import distance_chart, draw_crowd
 from d2dfl.experiment.pipeline import train
+from d2dfl.experiment.store import run_folder
 from d2dfl.federation import State, training
 from d2dfl.paper.cells import dataset_of, prepared
 from d2dfl.report.findings import Findings
@@ -85,8 +87,6 @@ def test_the_models_of_a_run_folder_are_files_and_the_same(tmp_path: Path) -> No
     config = small(**{"federation.scheme": "decentralised", "federation.neighbours": 1})
     written = compared(tmp_path / "run", config, ["closest"], [0])
     assert written.weights == ()
-    from d2dfl.experiment.compare import compare
-
     held = compare(config, ["closest"], [0])
     for name, weights in zip(("closest", "none", "iid"), held.weights, strict=True):
         loaded = torch.load(tmp_path / "run" / "models" / f"{name}-seed-0.pt", weights_only=True)
@@ -109,3 +109,38 @@ def test_a_repeated_datapoint_is_said(tmp_path: Path) -> None:
     result = compared(tmp_path / "run", config, ["closest"], [0])
     assert [len(held) for held in result.prepared[0].setting.holdings] == [20] * 100
     assert "a datapoint at 1.4 devices on average" in (tmp_path / "run" / "config.toml").read_text()
+
+
+def test_a_comparison_whose_rows_are_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same files as with rows in memory, also when it was cut; and one sentence before anything where no room is left."""
+    config = small(**{"federation.scheme": "decentralised", "federation.neighbours": 1, "federation.interval": 1})
+    compared(tmp_path / "memory", config, ["closest"], [0])
+    monkeypatch.setattr("d2dfl.federation.room.SMALL", 0)
+    monkeypatch.setattr("d2dfl.memory.free_bytes", lambda: 1000.0)
+    told: list[str] = []
+    plan = plan_of(config, ["closest"], [0])
+
+    def cut(what: str, share: float) -> None:
+        if what == "train" and share > 0.5:
+            raise KeyboardInterrupt
+
+    with (
+        pytest.raises(KeyboardInterrupt),
+        run_folder(tmp_path / "file", plan) as record,
+    ):
+        compare(config, ["closest"], [0], record, cut, notice=told.append)
+    assert len(told) == 1
+    assert f"they are kept in a file in {tmp_path / 'file'}" in told[0]
+    compared(tmp_path / "file", config, ["closest"], [0], again="resume")
+    assert contents(tmp_path / "file") == contents(tmp_path / "memory")
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10}))
+    stages: list[str] = []
+    with (
+        pytest.raises(
+            UserError, match="5 devices that keep a model and a momentum of .* set federation.momentum_rule=reset"
+        ),
+        run_folder(tmp_path / "none", plan) as record,
+    ):
+        compare(config, ["closest"], [0], record, lambda what, _: stages.append(what))
+    assert stages == [], "before anything is computed"
+    assert not (tmp_path / "none").exists()
