@@ -7,7 +7,7 @@ partition are sent is drawn uniformly. R9: learners are paid for keeping to a cl
 a little; here it is held.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -20,9 +20,11 @@ from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import SHOWN, Graph
 from d2dfl.notebook import counted, line, table_html
+from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 
 Indices = NDArray[np.int64]
+TOLD = 1000  # links between two words about how far it is
 KEEPING: tuple[Keeping, ...] = get_args(Keeping)
 
 
@@ -76,8 +78,7 @@ def whole_datapoints(graph: Graph, spare: NDArray[np.int64]) -> NDArray[np.int64
     rest = graph.allocated - whole
     receivers, edges = graph.links
     transmitters = graph.transmitter[receivers, edges]
-    for transmitter in np.unique(transmitters):
-        mine = np.nonzero(transmitters == transmitter)[0]
+    for transmitter, mine in _by_number(transmitters):
         for partition in range(graph.allocated.shape[2]):
             at = (receivers[mine], edges[mine], np.full(len(mine), partition))
             wanted = min(round(float(graph.allocated[at].sum())), int(spare[transmitter, partition]))
@@ -95,6 +96,13 @@ def whole_datapoints(graph: Graph, spare: NDArray[np.int64]) -> NDArray[np.int64
     return whole
 
 
+def _by_number(numbers: NDArray[np.integer]) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Each number once, in rising order, and its places: one sort for all, not a search for each."""
+    order = np.argsort(numbers, kind="stable")
+    known, starts = np.unique(numbers[order], return_index=True)
+    yield from zip(known.tolist(), np.split(order, starts[1:]), strict=True) if len(known) else ()
+
+
 def within_budgets(graph: Graph, amounts: NDArray[np.int64], network: Network) -> NDArray[np.int64]:
     """The same amounts, but no cluster takes more from outside than its budget (paper eq. budget, R9).
 
@@ -104,8 +112,9 @@ def within_budgets(graph: Graph, amounts: NDArray[np.int64], network: Network) -
     receivers, edges = graph.links
     taker = network.cluster[receivers]
     crossing = taker != network.cluster[graph.transmitter[receivers, edges]]
-    for cluster in np.unique(taker[crossing]):
-        mine = crossing & (taker == cluster)
+    over = np.flatnonzero(crossing)
+    for cluster, places in _by_number(taker[over]):
+        mine = over[places]
         wanted = amounts[receivers[mine], edges[mine]]
         room, whole = int(np.floor(network.budget[cluster] + 1e-9)), int(wanted.sum())
         if whole > room:
@@ -124,6 +133,7 @@ def exchange(
     lossy: bool = True,
     attempts: int = 1,
     within: Network | None = None,
+    progress: Share = silent,
 ) -> ExchangeResult:
     """Move datapoints over the links of a graph.
 
@@ -149,7 +159,10 @@ def exchange(
     if within is not None:
         amounts = within_budgets(graph, amounts, within)
     transfers = []
-    for receiver, edge in zip(*(axis.tolist() for axis in graph.links), strict=True):
+    links = list(zip(*(axis.tolist() for axis in graph.links), strict=True))
+    for number, (receiver, edge) in enumerate(links):
+        if number % TOLD == 0:
+            progress(number / len(links))
         transmitter = int(graph.transmitter[receiver, edge])
         taken = []
         for partition, amount in enumerate(amounts[receiver, edge].tolist()):

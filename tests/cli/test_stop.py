@@ -34,8 +34,8 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
 
     save = Checkpoints.save
 
-    def then_stop(self: Checkpoints, states: object) -> None:
-        save(self, states)  # type: ignore[arg-type]
+    def then_stop(self: Checkpoints, states: object, trainings: int) -> None:
+        save(self, states, trainings)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:

@@ -249,3 +249,21 @@ def test_advice_where_nothing_fits_can_be_followed(counts: list[int], devices: i
     other = re.search(r"--set data.allocation=(\S+)", advice)
     assert other is None or largest(targets, devices, other[1]) > 0
     assert (other is None) == (rule == "iid")
+
+
+@pytest.mark.parametrize("rule", ["labels:3", "dirichlet:0.5", "shards:2", "iid"])
+def test_datapoints_repeat_where_that_is_asked_for(rule: str) -> None:
+    targets = np.repeat(np.arange(5), 30)
+    with pytest.raises(UserError, match="let several hold the same with --set data.repeat=true"):
+        allocate(targets, 40, rule, samples=20)
+    dealt = allocate(targets, 40, rule, samples=20, repeat=True, seed=3)
+    assert dealt.sizes.tolist() == [20] * 40
+    for held in dealt:
+        assert len(np.unique(held)) == 20, "no datapoint twice at a device"
+        assert held.max() < len(targets)
+        assert (np.diff(held) > 0).all()
+    assert len(np.unique(dealt.order)) > 100
+    again = allocate(targets, 40, rule, samples=20, repeat=True, seed=3)
+    assert np.array_equal(dealt.order, again.order)
+    few = allocate(targets, 5, rule, samples=20, seed=3)
+    assert np.array_equal(few.order, allocate(targets, 5, rule, samples=20, seed=3, repeat=True).order)

@@ -113,12 +113,12 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
             flipped[place // 8] ^= 1 << place % 8
             path.write_bytes(flipped)
             with pytest.raises(UserError):
-                Checkpoints(out).load([5] * 8)
+                Checkpoints(out).open([5] * 8)
         path.write_bytes(content)
     with pytest.raises(UserError, match="fit together"):
-        Checkpoints(out).load([6] * 8)
+        Checkpoints(out).open([6] * 8)
     with pytest.raises(UserError, match="not the checkpoint of this run"):
-        Checkpoints(out).load([5] * 9)
+        Checkpoints(out).open([5] * 9)
     path.unlink()
     with pytest.raises(UserError, match="there is no file"):
         compared(out, small(), again="resume")

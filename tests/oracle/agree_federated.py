@@ -73,7 +73,8 @@ def trained(
     history: list[NDArray[np.float64]] = []
 
     def keep(state: State) -> None:
-        history.append(state.params.detach().double().numpy().copy())
+        rows = state.params.detach().double().numpy()  # one for all devices, or one a device
+        history.append(np.broadcast_to(rows, (data.devices, rows.shape[1])).copy())
 
     torch.set_num_threads(1)
     state = start(linear, data, settings, seed)

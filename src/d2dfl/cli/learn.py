@@ -63,7 +63,7 @@ def compare_and_print(
             return
         _announce(config, methods, seeds)
         with _bar(record) as tell:
-            result = compare(config, methods, seeds, record, tell, logs)
+            result = compare(config, methods, seeds, record, tell, logs, notice=say)
             tell("draw", 1.0)
             write_all(result, where)
         record.finish()

@@ -59,16 +59,42 @@ class Request:
 
 
 def allocate(
-    targets: ArrayLike, devices: int, rule: str = "labels:3", *, samples: int | Sequence[int], seed: int = 0
+    targets: ArrayLike,
+    devices: int,
+    rule: str = "labels:3",
+    *,
+    samples: int | Sequence[int],
+    seed: int = 0,
+    repeat: bool = False,
 ) -> Allocation:
     """Deal out a dataset. `targets` are classes, or for regression the partition of each datapoint.
 
     `samples` is the number of datapoints a device, or one number for each device. Rules: labels:K (exactly K
-    labels, 70/20/10 for 3), dirichlet:ALPHA, shards:K, iid.
+    labels, 70/20/10 for 3), dirichlet:ALPHA, shards:K, iid. With `repeat` a datapoint may be at several devices where there
+    are too few, never twice at one.
     """
-    request = _request(targets, devices, samples, seed)
     apply, argument = _parse(rule)
-    return apply(request, argument)
+    values = np.asarray(targets)
+    asked = int(np.sum(samples)) * (devices if np.ndim(samples) == 0 else 1)
+    if not repeat or asked <= len(values):
+        return apply(_request(targets, devices, samples, seed), argument)
+    # One copy more than is needed: rules want some of every class.
+    request = _request(np.tile(values, -(-asked // max(len(values), 1)) + 1), devices, samples, seed)
+    return _each_once(apply(request, argument), values, request.rng("repeated"))
+
+
+def _each_once(dealt: Allocation, targets: NDArray[np.int64], rng: np.random.Generator) -> Allocation:
+    """Rows of several copies of a dataset as rows of the dataset; what is twice at a device becomes another of its class."""
+    device = np.repeat(np.arange(len(dealt)), dealt.sizes)
+    order = dealt.order % len(targets)
+    order = order[np.lexsort((order, device))]
+    for place in np.flatnonzero((np.diff(order) == 0) & (np.diff(device) == 0)).tolist():
+        held = order[dealt.offsets[device[place]] : dealt.offsets[device[place] + 1]]
+        others = np.setdiff1d(np.flatnonzero(targets == targets[order[place]]), held)
+        if not len(others):
+            raise UserError(f"device {device[place]} would hold a datapoint twice: give fewer datapoints a device")
+        order[place] = rng.choice(others)
+    return Allocation(order[np.lexsort((order, device))], dealt.offsets)
 
 
 def largest(targets: ArrayLike, devices: int, rule: str) -> int:
@@ -137,7 +163,7 @@ def _request(targets: ArrayLike, devices: int, samples: int | Sequence[int], see
     if sizes.sum() > len(values):
         raise UserError(
             f"{devices} devices need {sizes.sum():,} datapoints and there are {len(values):,}: "
-            f"give at most {len(values) // devices:,} a device"
+            f"give at most {len(values) // devices:,} a device, or let several hold the same with --set data.repeat=true"
         )
     return Request(values.astype(np.int64), np.bincount(values), sizes.astype(np.int64), seed)
 

@@ -7,13 +7,13 @@ names is removed. So a run that is cut at any moment finds a whole checkpoint, w
 import json
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from d2dfl.errors import UserError
-from d2dfl.federation import State
+from d2dfl.federation import IN_MEMORY, Room, State
 from d2dfl.storage import json_checksum, make_folder, read_json, sync_folder, write_whole
 
 SWITCH, FOLDER = "checkpoint.json", "checkpoints"
@@ -32,29 +32,32 @@ class Checkpoints:
     def there(self) -> bool:
         return (self.folder / SWITCH).exists()
 
-    def save(self, states: Sequence[State]) -> None:
-        """Make these states the checkpoint; one that stands where it stood is not written again."""
+    def save(self, states: Mapping[int, State], trainings: int) -> None:
+        """Make these states, by number of their training, part of the checkpoint; those of others stay as they are."""
         place = self.folder / FOLDER
         make_folder(place)
-        for number, state in enumerate(states):
+        for number, state in states.items():
             if state.round != self.current.get(number, {"round": 0})["round"]:
                 name = f"{number}-{state.round}-{secrets.token_hex(8)}.state"
                 checksum = state.save(place / name)
                 self.current[number] = {"file": name, "round": state.round, "sha256": checksum}
-        self._switch(len(states))
+        self._switch(trainings)
         self._remove({entry["file"] for entry in self.current.values()})
 
-    def load(self, devices: Sequence[int]) -> list[State | None]:
-        """The state of every training, None for those that had not begun; `devices` are those of each."""
+    def open(self, devices: Sequence[int], room: Room = IN_MEMORY) -> list[int]:
+        """Rounds that every training has done; each state is read once, so that a damaged one is found now."""
         if not self.there:
-            return [None] * len(devices)
-        entries = self._entries(len(devices))
-        states: list[State | None] = []
-        for number, (entry, many) in enumerate(zip(entries, devices, strict=True)):
-            states.append(None if entry is None else self._state(entry, many))
+            return [0] * len(devices)
+        rounds = [0] * len(devices)
+        for number, (entry, many) in enumerate(zip(self._entries(len(devices)), devices, strict=True)):
             if entry is not None:
+                rounds[number] = self._state(entry, many, room).round
                 self.current[number] = entry
-        return states
+        return rounds
+
+    def state(self, number: int, devices: int, room: Room = IN_MEMORY) -> State:
+        """The state of a training that `open` has seen begun."""
+        return self._state(self.current[number], devices, room)
 
     def clear(self) -> None:
         """Remove the checkpoint: its run has written its results."""
@@ -80,10 +83,10 @@ class Checkpoints:
             raise UserError(f"{path} is not the checkpoint of this run: {WAY_OUT}")
         return entries
 
-    def _state(self, entry: dict[str, Any], devices: int) -> State:
+    def _state(self, entry: dict[str, Any], devices: int, room: Room) -> State:
         path = self.folder / FOLDER / entry["file"]
         try:
-            state = State.load(path, devices, entry["sha256"])
+            state = State.load(path, devices, entry["sha256"], room)
         except UserError as error:
             raise UserError(f"{error}; {WAY_OUT}") from None
         if state.round != entry["round"]:

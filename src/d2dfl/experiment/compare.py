@@ -5,8 +5,8 @@ devices. A method's share is (its score - none) / (iid - none).
 """
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -24,21 +24,23 @@ from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
 from d2dfl.experiment.results import Results, Row
-from d2dfl.experiment.setting import paradigm_of, setting_of
+from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
-from d2dfl.experiment.training import Weights, models_of, weights_of
+from d2dfl.experiment.training import Weights, save_weights, weights_in
 from d2dfl.experiment.values import energy, training_values
-from d2dfl.federation import State, embeddings
-from d2dfl.federation.models import Factory
+from d2dfl.federation import Federated, Starts, State, embeddings, parameters_of, room_for
+from d2dfl.federation.models import Factory, outputs_for
 from d2dfl.notebook import counted, line, table_html
-from d2dfl.progress import Step, silent
-from d2dfl.storage import write_whole
+from d2dfl.progress import Share, Step, silent
+from d2dfl.report.look import slugs
+from d2dfl.storage import make_folder, write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
 
+MODELS = "models"  # folder of the models in a run folder
 SHOWN = 600  # test inputs whose embeddings are kept for a picture
 
 
@@ -53,7 +55,8 @@ class Comparison:
     prepared: tuple[PreparedCell, ...]
     ledgers: tuple[Ledger, ...]  # of the cells, with the radio of the configuration
     embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
-    weights: tuple[Weights, ...] = ()  # of the cells: the final model's state, or those of all devices
+    # Of the cells: the final model's state, or those of all devices. With a run folder they are files there, and not here.
+    weights: tuple[Weights, ...] = ()
 
     @cached_property
     def point(self) -> Point:
@@ -141,39 +144,87 @@ def compare(
     progress: Step = silent,
     logs: Sequence[str] = (),
     inputs: Inputs | None = None,
+    notice: Callable[[str], None] = silent,
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
     With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
     where scores are written in that folder while training goes on: tensorboard, csv. Data, links and model are those that
-    the configuration names, unless others are given as `inputs`.
+    the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see.
     """
     check_logs(logs)
     cells = [Cell("", name, name, seed, config) for seed in seeds for name in with_yardsticks(methods)]
-    # First of all: minutes of discovery would be in vain where the checkpoint turns out to be damaged.
-    saved = record.checkpoints.load([config.network.devices] * len(cells)) if record else [None] * len(cells)
-    inputs = inputs or Inputs(data_set(config, seed=0))
-    factory = inputs.model or factory_of(config, inputs.dataset)  # likewise a model that is not there
-    settings = {seed: setting_of(config, seed, inputs.dataset, inputs.links) for seed in seeds}
+    # First of all: minutes of discovery would be in vain for a model that is not there, rows that fit nowhere, or a checkpoint
+    # that turns out to be damaged.
+    devices, inputs = config.network.devices, inputs or Inputs(data_set(config, seed=0))
+    factory = inputs.model or factory_of(config, inputs.dataset)
+    outputs = outputs_for(inputs.dataset.classes, paradigm_of(config).encodes)
+    parameters = parameters_of(factory, inputs.dataset.shape, outputs)
+    room = room_for(parameters, devices, config.federation, record.path if record else None)
+    if room.sentence:
+        notice(room.sentence)
+    rounds = record.checkpoints.open([devices] * len(cells), room) if record else [0] * len(cells)
+    settings: dict[int, Setting] = {}
+    for seed in seeds:
+        progress(f"data and network, seed {seed}", len(settings) / len(seeds))
+        settings[seed] = setting_of(config, seed, inputs.dataset, inputs.links)
     items: list[PreparedCell] = []
     for cell in cells:
-        progress(f"discover: {cell.method}, seed {cell.seed}", len(items) / len(cells))
-        items.append(prepare(config, settings[cell.seed], cell.method))
+        tell = _found(progress, cell, len(items), len(cells))
+        tell(0.0)
+        items.append(prepare(config, settings[cell.seed], cell.method, tell))
+    results = TrainedModels(config, inputs.dataset, factory, cells, record)
     with _logs(logs, record) as log:
-        keep = _keeper(record, cells, log)
         done = train(
             config,
             items,
             inputs.dataset,
             model=factory,
-            saved=saved,
+            saved=Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None,
+            room=room,
             progress=lambda share: progress("train", share),
-            on_round=keep,
+            on_round=_keeper(record, cells, log),
+            on_end=results.keep,
         )
-    result = _measured(config, inputs.dataset, factory, cells, done)
+    progress("measure", 0.0)
+    result = _measured(config, inputs.dataset, cells, done, results)
     if record is not None:
         _write(result, record)
     return result
+
+
+def _found(progress: Step, cell: Cell, number: int, cells: int) -> Share:
+    """Tells how far discovery is, from how far that of one cell is."""
+    return lambda share: progress(f"discover, exchange: {cell.method}, seed {cell.seed}", (number + share) / cells)
+
+
+@dataclass
+class TrainedModels:
+    """What is taken from a state when its training has ended: the state itself is not kept."""
+
+    config: Config
+    dataset: Dataset
+    factory: Factory
+    cells: Sequence[Cell]
+    record: RunFolder | None
+    weights: dict[int, Weights] = field(default_factory=dict)  # empty with a run folder: they are in a file by now
+    embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
+
+    def keep(self, number: int, data: Federated, state: State) -> None:
+        """Its models, and what an encoder of the first seed makes of test inputs."""
+        if paradigm_of(self.config).loss is not None and self.cells[number].seed == self.cells[0].seed:
+            self.embeddings[number] = embeddings(self.factory, data, state, self.dataset.test_inputs[:SHOWN])
+        weights = weights_in(self.factory, data, state)
+        if self.record is None:
+            self.weights[number] = weights
+        else:
+            make_folder(self.record.path / MODELS)
+            save_weights(weights, self.record.path / MODELS / f"{file_names(self.cells)[number]}.pt")
+
+
+def file_names(cells: Sequence[Cell]) -> list[str]:
+    """What the files of cells are called."""
+    return slugs(run_name(cell.method, cell.seed) for cell in cells)
 
 
 def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
@@ -182,15 +233,15 @@ def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
     return open_logs(names, record.path, resume=record.checkpoints.there)
 
 
-def _keeper(record: RunFolder | None, cells: Sequence[Cell], log: Logs) -> Callable[[int, Sequence[State]], None]:
-    """Log every round, and save all states once the last one of a group has finished its round."""
+def _keeper(record: RunFolder | None, cells: Sequence[Cell], log: Logs) -> Callable[[Mapping[int, State]], None]:
+    """Log every round, and save the states of those that trained together."""
 
-    def keep(number: int, states: Sequence[State]) -> None:
+    def keep(states: Mapping[int, State]) -> None:
         # First the log: a crash in between repeats a round, which the log can take.
-        _log_round(log, run_name(cells[number].method, cells[number].seed), states[number])
-        last = number + 1 == len(states) or states[number + 1].round != states[number].round
-        if record is not None and last:
-            record.checkpoints.save(states)
+        for number, state in states.items():
+            _log_round(log, run_name(cells[number].method, cells[number].seed), state)
+        if record is not None:
+            record.checkpoints.save(states, len(cells))
 
     return keep
 
@@ -204,13 +255,8 @@ def _log_round(log: Logs, run: str, state: State) -> None:
 
 
 def _measured(
-    config: Config, dataset: Dataset, factory: Factory, cells: Sequence[Cell], done: Sequence[TrainedCell]
+    config: Config, dataset: Dataset, cells: Sequence[Cell], done: Sequence[TrainedCell], models: TrainedModels
 ) -> Comparison:
-    shown: tuple[tuple[str, NDArray[np.float32]], ...] = ()
-    if paradigm_of(config).loss is not None:  # models are encoders: what those of the first seed make of test inputs
-        tests = dataset.test_inputs[:SHOWN]
-        first = [one for cell, one in zip(cells, done, strict=True) if cell.seed == cells[0].seed]
-        shown = tuple((one.item.method, embeddings(factory, one.data, one.state, tests)) for one in first)
     return Comparison(
         config=config,
         dataset=dataset,
@@ -218,8 +264,8 @@ def _measured(
         values=tuple(training_values(one) for one in done),
         prepared=tuple(one.item for one in done),
         ledgers=tuple(energy(one.item, one.curves, one.parameters) for one in done),
-        embeddings=shown,
-        weights=tuple(weights_of(models_of(factory, one.data, one.state, config)) for one in done),
+        embeddings=tuple((cells[number].method, shown) for number, shown in sorted(models.embeddings.items())),
+        weights=tuple(weights for _, weights in sorted(models.weights.items())),
     )
 
 

@@ -3,38 +3,39 @@
 models/….pt      the final weights as a plain state dictionary: torch.load(path, weights_only=True)
 holdings/….npz   rows and device, equally long: device[k] holds rows[k] after the exchange; names[device[k]] is its name
 graphs/….json    links, expected datapoints and loss probabilities; graphs/….graphml the same for Gephi, yEd, igraph
+                 (more than 2,000 devices: graphs/….npz instead, the same as arrays)
 """
 
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.discovery.discover import Discovery
-from d2dfl.experiment.logs import run_name
+from d2dfl.experiment.compare import MODELS, Comparison, file_names
+from d2dfl.experiment.crowd import MANY, graph_arrays
 from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.experiment.training import save_weights
-from d2dfl.report.look import slugs
 from d2dfl.storage import make_folder, write_whole
 
-if TYPE_CHECKING:
-    from d2dfl.experiment.compare import Comparison
-
-MODELS, HOLDINGS, GRAPHS = "models", "holdings", "graphs"
+HOLDINGS, GRAPHS = "holdings", "graphs"
 
 
-def write_exports(comparison: "Comparison", folder: Path) -> None:
+def write_exports(comparison: Comparison, folder: Path) -> None:
     """All files; the same comparison gives the same bytes."""
     for name in (MODELS, HOLDINGS, GRAPHS):
         make_folder(folder / name)
-    names = slugs(run_name(cell.method, cell.seed) for cell in comparison.cells)
-    for name, item, weights in zip(names, comparison.prepared, comparison.weights, strict=True):
+    names = file_names(comparison.cells)
+    for name, weights in zip(names, comparison.weights, strict=False):  # none: they were written when training ended
         save_weights(weights, folder / MODELS / f"{name}.pt")
+    for name, item in zip(names, comparison.prepared, strict=True):
         write_whole(folder / HOLDINGS / f"{name}.npz", holdings_file(item, comparison.dataset.rows))
-        if item.discovery is not None:
+        if item.discovery is not None and len(item.holdings) > MANY:
+            write_whole(folder / GRAPHS / f"{name}.npz", graph_arrays(item.discovery))
+        elif item.discovery is not None:
             found = item.discovery
             write_whole(folder / GRAPHS / f"{name}.json", json.dumps(graph_record(found), allow_nan=False).encode())
             write_whole(folder / GRAPHS / f"{name}.graphml", found.graph.to_graphml(found.network).encode())

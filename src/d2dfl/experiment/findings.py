@@ -11,10 +11,12 @@ from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.errors import UserError
 from d2dfl.experiment.charts import curve_chart, energy_bars, rounds_text
 from d2dfl.experiment.compare import Comparison, title_of
+from d2dfl.experiment.crowd import MANY, Series, distance_chart, distances, draw_crowd
 from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.inputs import configured_links
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.experiment.measures import FEW_TESTS, LEAST, LEAST_GAP
+from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.experiment.results import Against, Row
 from d2dfl.experiment.store import CONFIG, TABLE
 from d2dfl.notebook import counted
@@ -95,7 +97,9 @@ def used(comparison: Comparison) -> str:
     setting = comparison.prepared[0].setting
     sizes = [len(held) for held in setting.holdings]
     rule = "as the data says" if comparison.dataset.owners else setting.config.data.allocation
-    of = f"of the {len(setting.truth):,} datapoints of {comparison.dataset.name} each ({rule})"
+    often = sum(sizes) / max(len(setting.truth), 1)
+    repeated = f", a datapoint at {often:.1f} devices on average" if often > 1 else ""
+    of = f"of the {len(setting.truth):,} datapoints of {comparison.dataset.name} each ({rule}{repeated})"
     names = comparison.dataset.owners.names if comparison.dataset.owners else ()
     empty = [name for name, size in zip(names, sizes, strict=False) if not size]
     none = (
@@ -172,11 +176,30 @@ def findings(comparison: Comparison) -> Findings:
         ),
         config=config.to_toml(),
         tables=(table_of(comparison), against_table(comparison)),
-        charts=(_curves(comparison),),
+        charts=(_curves(comparison), *((distance_chart(_distances(comparison)),) if _crowded(comparison) else ())),
         bars=(energy_bars(comparison.results, comparison.point, "Joules by purpose"),),
         maps=_maps(comparison),
-        pictures=(Picture("Embeddings of test inputs", "embeddings.png"),) if comparison.embeddings else (),
+        pictures=(
+            *((Picture("Distance to i.i.d. where devices stand", "graphs.png"),) if _crowded(comparison) else ()),
+            *((Picture("Embeddings of test inputs", "embeddings.png"),) if comparison.embeddings else ()),
+        ),
     )
+
+
+def _crowded(comparison: Comparison) -> bool:
+    """Whether there are more devices than a map can show."""
+    return comparison.prepared[0].setting.network.devices > MANY
+
+
+def _distances(comparison: Comparison) -> list[Series]:
+    """How far the devices of the first seed are from i.i.d. with every method."""
+    return distances([(title_of(item.method), item) for item in _first(comparison) if item.method != NO_EXCHANGE])
+
+
+def _first(comparison: Comparison) -> list[PreparedCell]:
+    """The cells of the first seed."""
+    seed = comparison.prepared[0].setting.seed
+    return [item for item in comparison.prepared if item.setting.seed == seed]
 
 
 def _curves(comparison: Comparison) -> Chart:
@@ -185,11 +208,11 @@ def _curves(comparison: Comparison) -> Chart:
 
 def _maps(comparison: Comparison) -> tuple[Map, ...]:
     """The graphs of the first seed."""
+    if _crowded(comparison):
+        return ()
     setting = comparison.prepared[0].setting
     layers = [
-        layer_of(title_of(item.method), item.discovery)
-        for item in comparison.prepared
-        if item.setting.seed == setting.seed and item.discovery is not None
+        layer_of(title_of(item.method), item.discovery) for item in _first(comparison) if item.discovery is not None
     ]
     others = ", the first of several" if len(comparison.results.seeds) > 1 else ""
     return (map_of(f"Seed {setting.seed}{others}", setting.network, layers),)
@@ -207,12 +230,15 @@ def write_all(comparison: Comparison, folder: Path) -> None:
     for suffix in ("png", "svg"):
         write_figure(curves_figure(comparison), folder / f"curves.{suffix}")
     _draw_embeddings(comparison, folder)
-    first = comparison.prepared[0].setting.seed
-    graphs = [
-        (title_of(item.method), item.discovery.graph, item.discovery.evaluation)
-        for item in comparison.prepared
-        if item.setting.seed == first and item.discovery is not None
-    ]
-    for suffix in ("png", "html"):
-        draw_row(comparison.prepared[0].setting.network, graphs, folder / f"graphs.{suffix}")
+    network = comparison.prepared[0].setting.network
+    if _crowded(comparison):
+        draw_crowd(_distances(comparison), network.positions, folder / "graphs.png")
+    else:
+        graphs = [
+            (title_of(item.method), item.discovery.graph, item.discovery.evaluation)
+            for item in _first(comparison)
+            if item.discovery is not None
+        ]
+        for suffix in ("png", "html"):
+            draw_row(network, graphs, folder / f"graphs.{suffix}")
     write_exports(comparison, folder)

@@ -6,7 +6,7 @@
 4. values     what was measured, as plain values (values.py)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.methods import IID, method_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.setting import Setting, paradigm_of
-from d2dfl.federation import Curves, Federated, State, check_training, model_named, start, train_many
+from d2dfl.federation import Curves, Federated, Room, Starts, State, check_training, model_named, start, train_many
 from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
@@ -46,15 +46,16 @@ class TrainedCell:
     data: Federated
     curves: Curves
     parameters: int  # of one model
-    state: State
 
 
-def prepare(config: Config, setting: Setting, method: str) -> PreparedCell:
-    """Discover a graph by what the devices tell, and move the datapoints."""
+def prepare(config: Config, setting: Setting, method: str, progress: Share = silent) -> PreparedCell:
+    """Discover a graph by what the devices tell, and move the datapoints; the share that is told counts both alike."""
     if method == IID:
         return PreparedCell(IID, setting, None, None, _shuffled(setting))
     name = method_named(method).name
-    discovery = _settled(discover(setting.reported_network, config, seed=setting.seed, method=name), setting)
+    told = setting.reported_network
+    found = discover(told, config, seed=setting.seed, method=name, progress=lambda share: progress(share / 2))
+    discovery = _settled(found, setting)
     moved = exchange(
         discovery.graph,
         setting.holdings,
@@ -65,6 +66,7 @@ def prepare(config: Config, setting: Setting, method: str) -> PreparedCell:
         lossy=config.exchange.lossy,
         attempts=config.exchange.attempts,
         within=discovery.network if config.exchange.budget == "hard" else None,
+        progress=lambda share: progress((1 + share) / 2),
     )
     empty = [device for device, held in enumerate(moved.holdings) if not len(held) and len(setting.holdings[device])]
     if empty:
@@ -80,29 +82,40 @@ def train(
     dataset: Dataset,
     *,
     model: Factory | None = None,
-    saved: Sequence[State | None] = (),
+    saved: Starts | None = None,
+    room: Room | None = None,
     progress: Share = silent,
-    on_round: Callable[[int, Sequence[State]], None] = silent,
+    on_round: Callable[[Mapping[int, State]], None] = silent,
+    on_end: Callable[[int, Federated, State], None] = silent,
 ) -> list[TrainedCell]:
     """Train what is prepared, together where that pays, and from saved states where there are any.
 
-    `model` takes the place of the configuration's.
-    `on_round` hears the number of the training that has finished a round, and the states of all.
+    `model` takes the place of the configuration's. `room` is where rows are kept; None: in memory. `on_round` hears the states, by number, of trainings that have
+    finished a round together; `on_end` number, data and state of one that has ended: states are held only of what trains now.
     """
     factory = model or factory_of(config, dataset)
     datas = [federated(config, item, dataset) for item in items]
     runs = [(data, item.setting.seed) for data, item in zip(datas, items, strict=True)]
-    check_training(factory, runs, config.federation)
-    states = [
-        before or start(factory, data, config.federation, seed)
-        for before, (data, seed) in zip(saved or [None] * len(items), runs, strict=True)
-    ]
-    curves = train_many(
-        factory, runs, config.federation, progress, lambda number, _: on_round(number, states), states=states
-    )
+    room = room or check_training(factory, runs, config.federation)
+    sizes = [0] * len(runs)
+
+    def state_of(number: int) -> State:
+        begun = saved is not None and saved.rounds[number] > 0
+        return (
+            saved.state(number)
+            if saved and begun
+            else start(factory, runs[number][0], config.federation, runs[number][1], room)
+        )
+
+    def end(number: int, state: State) -> None:
+        sizes[number] = int(state.params.shape[1])
+        on_end(number, datas[number], state)
+
+    starts = Starts(saved.rounds if saved else [0] * len(runs), state_of)
+    curves = train_many(factory, runs, config.federation, progress, states=starts, on_group=on_round, on_end=end)
     return [
-        TrainedCell(item, data, curve, int(state.params.shape[1]), state)
-        for item, data, curve, state in zip(items, datas, curves, states, strict=True)
+        TrainedCell(item, data, curve, size)
+        for item, data, curve, size in zip(items, datas, curves, sizes, strict=True)
     ]
 
 

@@ -92,7 +92,7 @@ def holdings_at_start(
             f"{dataset.name} has {len(truth):,} datapoints to train on, too few for {rule} at each of {devices:,} devices: "
             f"give {what_would_fit(truth, devices, rule)}"
         )
-    return tuple(allocate(truth, devices, rule, samples=samples, seed=seed))
+    return tuple(allocate(truth, devices, rule, samples=samples, seed=seed, repeat=config.data.repeat))
 
 
 def _with_clusters(network: Network, clusters: Clusters | None, config: Config) -> Network:

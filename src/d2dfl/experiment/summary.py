@@ -12,12 +12,13 @@ from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
 from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.cells import keep_cells
+from d2dfl.experiment.crowd import MANY
 from d2dfl.experiment.discovery_values import graph_values
 from d2dfl.experiment.maps import layer_of, map_of
 from d2dfl.network import Network
 from d2dfl.network.channel import noise_power
 from d2dfl.network.graph import Graph
-from d2dfl.report.findings import Findings, Table
+from d2dfl.report.findings import Findings, Map, Table
 from d2dfl.terminal import UNKNOWN, number
 
 NOTHING_HELD = "holds nothing, and what it wants is a share of what it holds: network.threshold"
@@ -157,12 +158,15 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     columns = ("method", *(short for _, short in names))
     rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
     note = "; ".join(filter(None, (*column_sentences(items, best), dash_sentence(items))))
-    layers = [layer_of(METHODS[item.method].title, item) for item in items]
+    maps: tuple[Map, ...] = ()
+    if first.network.devices <= MANY:  # of more, a map shows nothing and takes minutes
+        layers = [layer_of(METHODS[item.method].title, item) for item in items]
+        maps = (map_of(f"Seed {first.seed}", first.network, layers),)
     return Findings(
         name="graphs",
         title=" and ".join(METHODS[item.method].title for item in items) if len(items) < 3 else f"{len(items)} graphs",
         setting=headline(first),
         config=first.config.to_toml(),
         tables=(Table("All methods", columns, rows, note),),
-        maps=(map_of(f"Seed {first.seed}", first.network, layers),),
+        maps=maps,
     )

@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +20,12 @@ from d2dfl.experiment.measures import final_score
 from d2dfl.experiment.pipeline import suited
 from d2dfl.experiment.setting import holdings_at_start, paradigm_of
 from d2dfl.federation import Curves, Federated, State, check_training, model_named, model_of, start, train_many
+from d2dfl.federation.layout import Layout
 from d2dfl.federation.models import Factory, Shape
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.notebook import counted, facts_html, line
 from d2dfl.progress import Share, silent
-from d2dfl.storage import write_whole
+from d2dfl.storage import written_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -105,8 +105,7 @@ def train(
     if isinstance(chosen, str):
         chosen = suited(chosen, config, devices.shape)
     factory = factory_from(chosen, devices.shape, devices.outputs)
-    check_training(factory, [(devices, seed)], settings)
-    state = start(factory, devices, settings, seed)
+    state = start(factory, devices, settings, seed, check_training(factory, [(devices, seed)], settings))
     (curves,) = train_many(factory, [(devices, seed)], settings, progress, states=[state])
     return Trained(curves, models_of(factory, devices, state, config), devices)
 
@@ -137,11 +136,26 @@ def weights_of(models: Sequence[nn.Module]) -> Weights:
     return {name: torch.stack([state[name].detach() for state in states]).contiguous() for name in states[0]}
 
 
+def weights_in(factory: Factory, data: Federated, state: State) -> Weights:
+    """The same from a state, without a module for every row."""
+    model = model_of(factory, data, state)
+    if len(state.params) == 1:
+        return weights_of([model])
+    layout, rows = Layout.of(model), state.params.detach().cpu()
+    trained = dict(zip(layout.names, layout.views(rows), strict=True))
+    return {
+        name: trained.get(name, held.expand(len(rows), *held.shape)).contiguous()
+        for name, held in model.state_dict().items()
+    }
+
+
 def save_weights(weights: Weights, path: Path) -> None:
     """Write a plain state dictionary for `torch.load(path, weights_only=True)`; the same weights give the same bytes."""
-    buffer = io.BytesIO()
-    torch.save(weights, buffer)
-    write_whole(path, buffer.getvalue())
+    with written_whole(path) as file:
+        try:
+            torch.save(weights, file)
+        except RuntimeError as error:  # so PyTorch says that a disk is full
+            raise OSError(str(error).splitlines()[0]) from error
 
 
 def factory_from(model: Model, shape: Shape, outputs: int) -> Factory:

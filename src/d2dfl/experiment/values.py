@@ -33,7 +33,11 @@ def exchange_values(item: PreparedCell) -> Values:
 def training_values(done: TrainedCell) -> Values:
     """All of it: the exchange, the curve, and joules with every radio."""
     curves = done.curves
-    ledgers = {radio: energy(done.item, curves, done.parameters, radio) for radio in RADIOS}
+    joules: dict[str, list[float]] = {}
+    purposes: dict[str, dict[str, float]] = {}
+    for radio in RADIOS:  # one ledger at a time: each has every device in every round
+        book = energy(done.item, curves, done.parameters, radio)
+        joules[radio], purposes[radio] = [float(book.until(after)) for after in curves.rounds], book.by_purpose()
     return {
         **exchange_values(done.item),
         "score_name": curves.score_name,
@@ -42,8 +46,8 @@ def training_values(done: TrainedCell) -> Values:
         "scores": [float(score) for score in curves.scores],
         "spreads": [float(spread) for spread in curves.spreads],
         "losses": [float(loss) for loss in curves.losses],
-        "joules": {radio: [float(book.until(done)) for done in curves.rounds] for radio, book in ledgers.items()},
-        "purposes": {radio: book.by_purpose() for radio, book in ledgers.items()},
+        "joules": joules,
+        "purposes": purposes,
     }
 
 

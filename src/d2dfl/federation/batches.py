@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,15 @@ class Batches:
     def __post_init__(self) -> None:
         self.keys = device_keys(self.seed, "steps", devices=len(self.members)) >> np.uint64(1)
 
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         return np.array([len(held) for held in self.members], dtype=np.int64)
+
+    @property
+    def widest(self) -> int:
+        """Datapoints in the largest minibatch of any device."""
+        most = int(self.sizes.max(initial=0))
+        return min(self.batch, most) if self.batch else most
 
     def width(self, device: int) -> int:
         """Datapoints in a minibatch of this device."""
@@ -84,6 +91,16 @@ class Batches:
         return known[1]
 
 
+@dataclass(frozen=True)
+class Part:
+    """Devices of one run that are in the same plan."""
+
+    batches: Batches
+    devices: NDArray[np.int64]
+    done: NDArray[np.int64]  # minibatches that each of them has taken
+    offset: int = 0  # where the pooled set of its run begins
+
+
 def plan_of(
     runs: Sequence[tuple[Batches, NDArray[np.bool_], NDArray[np.int64]]], steps: int, offsets: Sequence[int]
 ) -> Plan:
@@ -91,19 +108,31 @@ def plan_of(
 
     `offsets` says where the pooled set of each run begins. Rows of the runs follow each other.
     """
-    drawn: list[NDArray[np.int64]] = []
-    rows: list[int] = []
-    keys: list[NDArray[np.uint64]] = []
+    parts: list[Part] = []
+    rows = [np.zeros(0, dtype=np.int64)]
     first = 0
     for (batches, training, done), offset in zip(runs, offsets, strict=True):
-        for device in np.nonzero(training & (batches.sizes > 0))[0]:
-            rows.append(first + int(device))
-            drawn.append(batches.draw(int(device), int(done[device]), steps) + offset)
-            keys.append(batches.keys[device] + np.arange(done[device], done[device] + steps, dtype=np.uint64))
+        devices = np.nonzero(training & (batches.sizes > 0))[0]
+        parts.append(Part(batches, devices, done[devices], offset))
+        rows.append(first + devices)
         first += len(batches.members)
-    counts = np.array([part.shape[1] for part in drawn], dtype=np.int64)
-    indices = np.empty((steps, len(rows), counts.max(initial=0)), dtype=np.int64)
-    for number, part in enumerate(drawn):
-        indices[:, number] = part[:, :1]
-        indices[:, number, : part.shape[1]] = part
-    return Plan(np.array(rows, dtype=np.int64), indices, counts, np.array(keys, dtype=np.uint64).reshape(-1, steps).T)
+    return plan_for(parts, np.concatenate(rows), steps)
+
+
+def plan_for(parts: Sequence[Part], rows: NDArray[np.int64], steps: int, wide: int = 0) -> Plan:
+    """The next minibatches of some devices, all of which hold data; rows[n] is the row of the n-th of them.
+
+    Room for `wide` datapoints at least: how a sum is rounded may depend on it, which must not depend on who else is here.
+    """
+    drawn: list[NDArray[np.int64]] = []
+    keys: list[NDArray[np.uint64]] = []
+    for part in parts:
+        for device, done in zip(part.devices.tolist(), part.done.tolist(), strict=True):
+            drawn.append(part.batches.draw(device, done, steps) + part.offset)
+            keys.append(part.batches.keys[device] + np.arange(done, done + steps, dtype=np.uint64))
+    counts = np.array([one.shape[1] for one in drawn], dtype=np.int64)
+    indices = np.empty((steps, len(drawn), counts.max(initial=wide)), dtype=np.int64)
+    for number, one in enumerate(drawn):
+        indices[:, number] = one[:, :1]
+        indices[:, number, : one.shape[1]] = one
+    return Plan(rows, indices, counts, np.array(keys, dtype=np.uint64).reshape(-1, steps).T)

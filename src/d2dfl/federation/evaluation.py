@@ -13,6 +13,7 @@ from d2dfl.federation.federated import Federated
 from d2dfl.rng import stream
 
 PROBED = 10  # models; each costs its outputs for the probe's and the test data, and a regression on them
+TOGETHER = 256  # models that are tested at once
 VIEWED = 512  # test datapoints from which the loss of a contrastive run is estimated
 
 
@@ -46,8 +47,15 @@ class ModelEvaluation:
         return cls(devices, inputs, targets, torch.from_numpy(viewed).to(place), torch.from_numpy(learned).to(place))
 
     def results(self, executor: Executor, params: Tensor) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Losses and scores of the tested devices, from the weights of all [device, parameter]; NaN: no number."""
-        models = params[torch.from_numpy(self.devices).to(params.device)] if len(self.devices) > 1 else params[:1]
+        """Losses and scores of the tested devices, from the weights of all [row, parameter]; NaN: no number."""
+        pieces = [self.devices[start : start + TOGETHER] for start in range(0, len(self.devices), TOGETHER)]
+        found = [self._results(executor, params, piece) for piece in pieces]
+        return np.concatenate([losses for losses, _ in found]), np.concatenate([scores for _, scores in found])
+
+    def _results(
+        self, executor: Executor, params: Tensor, devices: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        models = params[torch.from_numpy(devices).to(params.device)] if len(self.devices) > 1 else params[:1]
         probe = executor.job.loss.probe
         if probe is None or self.viewed is None or self.learned is None:
             losses, scores = executor.evaluate(models, self.inputs, self.targets)

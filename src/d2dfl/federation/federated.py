@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class Federated:
         """Shape of one input."""
         return tuple(self.inputs.shape[1:])
 
-    @property
+    @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """[device] datapoints."""
         return np.array([len(held) for held in self.members], dtype=np.int64)

@@ -13,6 +13,8 @@ from torch.nn import functional
 from d2dfl.errors import UserError
 
 COLUMNS = {"cpu": 1 << 15, "cuda": 1 << 20}  # parameters at a time: temporary rows stay small, on a CPU in its cache
+NUMBERS = 1 << 25  # numbers at a time at most: of many rows fewer columns, but never fewer than a page of a file
+PAGE = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,28 @@ class Mixing:
         np.add.at(averages, (rows, self.sources), self.weights)
         return np.where(self.receives[:, None] < 0, np.eye(devices), averages[self.receives])
 
+    @property
+    def shared(self) -> bool:
+        """Whether one average goes to everybody."""
+        return len(self.sources) == 1 and bool((self.receives == 0).all())
+
+    def shares(self) -> NDArray[np.float64]:
+        """[device] its weight in the first average."""
+        return np.bincount(self.sources[0], self.weights[0], len(self.receives)).astype(np.float64)
+
+    def within(self, devices: NDArray[np.int64]) -> "Mixing":
+        """The same for some devices alone, as rows 0, 1, ...; what they receive must come from them."""
+        kept, receives = np.unique(self.receives[devices], return_inverse=True)
+        keep_own = len(kept) > 0 and kept[0] < 0
+        kept, receives = (kept[1:], receives - 1) if keep_own else (kept, receives)
+        order = np.argsort(devices)
+        places = np.searchsorted(devices, self.sources[kept], sorter=order).clip(max=len(devices) - 1)
+        sources = order[places]
+        if ((devices[sources] != self.sources[kept]) & (self.weights[kept] > 0)).any():
+            raise ValueError("a device receives the model of another one that trains elsewhere")
+        nothing = np.zeros(len(devices), dtype=np.int64)
+        return Mixing(sources, self.weights[kept], receives, nothing, nothing, np.zeros((0, 2), dtype=np.int64))
+
     def apply(self, params: Tensor) -> None:
         """Multiply params[device, parameter] in place."""
         target = params.device
@@ -46,21 +70,12 @@ class Mixing:
         rows = torch.from_numpy(receivers).to(target)
         chosen = torch.from_numpy(self.receives[receivers]).to(target)
         sources = torch.from_numpy(self.sources).to(target)
-        in_order = np.array_equal(self.sources, np.arange(len(params))[None])  # a mean of all rows copies none
         weights = torch.from_numpy(self.weights).to(target, params.dtype)
-        everyone = len(receivers) == len(params)
-        for block in torch.split(params, COLUMNS[target.type], dim=1):
-            averages = weights @ block if in_order else _averages(block, sources, weights)
-            if everyone and len(averages) == 1:
-                block.copy_(averages.expand_as(block))
-            else:
-                block.index_copy_(0, rows, averages[chosen])
-
-
-def _averages(block: Tensor, sources: Tensor, weights: Tensor) -> Tensor:
-    if len(sources) == 1:
-        return weights @ block[sources[0]]
-    return functional.embedding_bag(sources, block.contiguous(), per_sample_weights=weights, mode="sum")
+        columns = min(COLUMNS[target.type], max(PAGE, NUMBERS // max(1, len(params))))
+        for block in torch.split(params, columns, dim=1):
+            # One average after the other: each has the same bits whatever others there are.
+            averages = functional.embedding_bag(sources, block.contiguous(), per_sample_weights=weights, mode="sum")
+            block.index_copy_(0, rows, averages[chosen])
 
 
 def mixing_of(

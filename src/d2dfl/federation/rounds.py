@@ -1,11 +1,12 @@
-"""The rounds of one federation, or of several whose devices are rows of the same tensor.
+"""The rounds of one federation, or of several whose devices train at once.
 
-One round: 1. who is present; 2. local steps up to the next aggregation; 3. the aggregation; 4. evaluation. In FedSGD
-devices take no steps: they send their gradients, and the server steps along the mean.
+One round: 1. who is present; 2. local steps up to the next aggregation; 3. the aggregation; 4. evaluation. Three kinds:
+with a server, where devices train in blocks and are added up on the way; with a row for every device, where models differ
+from round to round; and FedSGD, where devices take no steps: they send gradients, and the server steps along the mean.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,8 @@ from torch import Tensor
 
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
-from d2dfl.federation.batches import Batches, Plan, plan_of
+from d2dfl.federation.batches import Batches, Part, plan_for
+from d2dfl.federation.blocks import Entries, added_up
 from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.loop import Executor
 from d2dfl.federation.executors.shared import mean_gradient
@@ -24,6 +26,10 @@ from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import Memory, descend
 from d2dfl.federation.schemes import Moment, Scheme, present
 from d2dfl.federation.state import State
+from d2dfl.progress import Share, silent
+
+Losses = NDArray[np.float32]
+Parts = Sequence[tuple[int, slice, NDArray[np.int64]]]  # run, its rows of a block, its devices
 
 
 @dataclass
@@ -35,14 +41,31 @@ class Run:
     state: State
     batches: Batches
     evaluation: ModelEvaluation
-    first: int  # its devices are the rows from here on
+    first: int  # where rows are kept a device, its devices are the rows from here on
     offset: int  # its pooled set begins here
     here: NDArray[np.bool_]  # [device] present in this round
 
-    def weights(self, settings: FederationConfig) -> NDArray[np.float64]:
-        """[device] share in an average: datapoints after the exchange (R32); nothing for who is absent."""
+    @property
+    def active(self) -> NDArray[np.int64]:
+        """Devices that train in this round."""
+        return np.nonzero(self.here & (self.data.sizes > 0))[0]
+
+    def moment(self, settings: FederationConfig, step: int) -> Moment:
+        """What a scheme is asked. R32: the weight of a device is its datapoints after the exchange; 0: it is absent."""
         sizes = self.data.sizes if settings.weighting == "data" else self.data.sizes > 0
-        return np.asarray(sizes * self.here, dtype=np.float64)
+        return Moment(settings, self.seed, step, np.asarray(sizes * self.here, dtype=np.float64))
+
+    def part(self, devices: NDArray[np.int64], taken: int = 0) -> Part:
+        """Some of its devices, which have taken so many minibatches since `state.done`."""
+        return Part(self.batches, devices, self.state.done[devices] + taken, self.offset)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Minibatches up to an aggregation, and what it mixes in each run."""
+
+    steps: int
+    mixings: list[Mixing | None]
 
 
 @dataclass
@@ -52,85 +75,40 @@ class Training:
     settings: FederationConfig
     scheme: Scheme
     runs: Sequence[Run]
-    params: Tensor  # [device of any run, parameter]; the runs' states hold views of it
+    params: Tensor  # [row of any run, parameter]; the runs' states hold views of it
     memory: Memory  # of the optimisers of all runs
     executor: Executor
+    width: int  # devices that train at once
 
-    def round(self) -> None:
-        """Train all runs one round further."""
-        number = self.runs[0].state.round
-        length = self.scheme.round_steps(self.settings)
+    def round(self, tell: Share = silent) -> None:
+        """Train all runs one round further; `tell` hears the share of the round that is done."""
+        raise NotImplementedError
+
+    def _segments(self) -> Iterator[Segment]:
+        """Begin a round: who is there, and when who averages."""
+        number, length, waiting = self.runs[0].state.round, self.scheme.round_steps(self.settings), 0
         for run in self.runs:
             run.here = present(self.settings, run.seed, number, run.data.devices)
             run.state.curves.begin_round(run.data.devices)
-        rows, losses, waiting = np.zeros(0, dtype=np.int64), [], 0
         for step in range(number * length + 1, (number + 1) * length + 1):
             waiting += 1
-            mixings = [
-                self.scheme.mix(Moment(self.settings, run.seed, step, run.weights(self.settings))) for run in self.runs
-            ]
-            if not any(mixings) and step % length:
-                continue
-            if self.scheme.server_step:
-                rows, found = self._server_step(mixings)
-            else:
-                plan, found = self._plan(self.runs, waiting), torch.empty(waiting, 0)
-                rows = plan.rows
-                if len(rows):
-                    found = self.executor.train(self.params, self.memory, plan)
-                self._mix(mixings)
-            losses.append(found)
-            waiting = 0
-        self._finish(number + 1, rows, torch.cat(losses).cpu().numpy())
+            mixings = [self.scheme.mix(run.moment(self.settings, step)) for run in self.runs]
+            if any(mixings) or step % length == 0:
+                yield Segment(waiting, mixings)
+                waiting = 0
 
-    def _plan(self, runs: Sequence[Run], steps: int) -> Plan:
-        """The next minibatches of all who are present."""
-        standing = [(run.batches, run.here, run.state.done) for run in runs]
-        plan = plan_of(standing, steps, [run.offset for run in runs])
-        for run in runs:
-            run.state.done += steps * (run.here & (run.data.sizes > 0))
-        return plan
-
-    def _mix(self, mixings: Sequence[Mixing | None]) -> None:
-        """The averages of models."""
-        for run, mixing in zip(self.runs, mixings, strict=True):
-            if mixing is None:
-                continue
-            mixing.apply(run.state.params)
-            if self.settings.momentum_rule == "mix":
-                for remembered in run.state.memory.values():
-                    mixing.apply(remembered)
-            run.state.curves.book(mixing)
-
-    def _server_step(self, mixings: Sequence[Mixing | None]) -> tuple[NDArray[np.int64], Tensor]:
-        """R41: devices send gradients; the server steps along their mean and tells everybody."""
-        rows, losses = [np.zeros(0, dtype=np.int64)], [torch.empty(0, device=self.params.device)]
-        for run, mixing in zip(self.runs, mixings, strict=True):
-            plan = self._plan([run], 1)
-            if mixing is None:  # nobody is there
-                continue
-            shares = np.asarray(np.bincount(mixing.sources[0], mixing.weights[0], run.data.devices), dtype=np.float64)
-            model = run.state.params[0].clone()  # all devices hold the same
-            gradient, found = mean_gradient(self.executor.job, model, plan, shares[plan.rows])
-            descend(model[None], gradient[None], run.state.memory, None, self.settings)
-            run.state.params.copy_(model.expand_as(run.state.params))
-            run.state.curves.book(mixing)
-            rows.append(run.first + plan.rows)
-            losses.append(found)
-        return np.concatenate(rows), torch.cat(losses)[None]
-
-    def _finish(self, done: int, rows: NDArray[np.int64], losses: NDArray[np.float32]) -> None:
+    def _finish(self, entries: Entries, losses: Losses) -> None:
         """Book a round: refuse losses that are no numbers, note the mean, evaluate when it is time."""
-        for run in self.runs:
-            mine = (rows >= run.first) & (rows < run.first + run.data.devices)
-            bad = ~np.isfinite(losses[:, mine]).all(axis=0)
+        for number, run in enumerate(self.runs):
+            devices, own = entries.of(number), losses[:, entries.places(number)]
+            done = run.state.round + 1
+            bad = ~np.isfinite(own).all(axis=0)
             if bad.any():
-                device = int(rows[mine][np.argmax(bad)]) - run.first
                 raise UserError(
-                    f"the loss of device {device} is no longer a number in round {done}: "
+                    f"the loss of device {int(devices[bad].min())} is no longer a number in round {done}: "
                     f"give a learning rate below {self.settings.learning_rate:g}"
                 )
-            run.state.curves.training_losses.append(float(losses[:, mine].mean()) if mine.any() else math.nan)
+            run.state.curves.training_losses.append(float(own.mean()) if own.size else math.nan)
             run.state.round = done
             if done % self.settings.evaluate_every == 0 or done >= self.settings.rounds:
                 self._evaluate(run)
@@ -152,3 +130,158 @@ class Training:
         curves.spreads.append(float(scores.std()))
         curves.losses.append(float(losses.mean()))
         curves.device_scores.append(scores.tolist())
+
+
+@dataclass
+class BlockTraining(Training):
+    """With a server: all devices begin a round with one model, train in blocks, and are added up on the way."""
+
+    def __post_init__(self) -> None:
+        """Room for the models of a block; always as many rows, so that compiled code is compiled once."""
+        self.room = torch.empty(self.width, self.params.shape[1], device=self.params.device)
+
+    def round(self, tell: Share = silent) -> None:
+        segments, wide = list(self._segments()), max(run.batches.widest for run in self.runs)
+        entries = self._entries()
+        losses = np.empty((sum(segment.steps for segment in segments), len(entries)), dtype=np.float32)
+        shares = [
+            _shares(self.scheme, run, mixing) for run, mixing in zip(self.runs, segments[-1].mixings, strict=True)
+        ]
+        sums = torch.zeros_like(self.params, dtype=torch.float64)
+        mixed = self.settings.momentum_rule == "mix"
+        remembered = {name: torch.zeros_like(rows, dtype=torch.float64) for name, rows in self.memory.items() if mixed}
+        for first, last in entries.blocks(self.width):
+            parts = list(entries.parts(first, last))
+            rows = self._models(parts, last - first)
+            memory, places = self._memory(parts)
+            step = 0
+            for segment in segments:
+                drawn = [self.runs[number].part(devices, step) for number, _, devices in parts]
+                plan = plan_for(drawn, np.arange(last - first), segment.steps, wide)
+                found = self.executor.train(rows, memory, plan)
+                losses[step : step + segment.steps, first:last] = found.cpu().numpy()
+                step += segment.steps
+                if segment is not segments[-1]:
+                    _mix_inside(parts, segment, rows, memory if mixed else {})
+            for number, own, devices in parts:
+                added_up(sums[number], rows[own], shares[number][devices])
+                for name, total in remembered.items():
+                    added_up(total[number], memory[name][own], shares[number][devices])
+            if places is not None:
+                for name, held in self.memory.items():
+                    held[places] = memory[name]
+            tell(last / len(entries))
+        for number, run in enumerate(self.runs):
+            if len(entries.of(number)):
+                run.state.params.copy_(sums[number])
+                for name, total in remembered.items():
+                    run.state.memory[name].copy_(total[number])
+            run.state.done[entries.of(number)] += len(losses)
+            for segment in segments:
+                run.state.curves.book(segment.mixings[number])
+        self._finish(entries, losses)
+
+    def _entries(self) -> Entries:
+        """Who trains, those of a group beside each other."""
+        groups = self.scheme.groups
+        return Entries.of_groups(
+            [
+                (run.active, groups(run.moment(self.settings, 0))[run.active] if groups else run.active)
+                for run in self.runs
+            ]
+        )
+
+    def _models(self, parts: Parts, number: int) -> Tensor:
+        """The server's model for each device of a block."""
+        if number > len(self.room):  # a group that is larger than a block
+            self.room = torch.empty(number, self.params.shape[1], device=self.params.device)
+        for run, own, _ in parts:
+            self.room[own] = self.params[run]
+        return self.room
+
+    def _memory(self, parts: Parts) -> tuple[Memory, Tensor | None]:
+        """What the optimisers of a block remember, and where copies of it must be put back."""
+        if self.settings.momentum_rule == "reset":
+            return {}, None
+        if self.settings.momentum_rule == "mix":
+            whose = torch.tensor([run for run, _, devices in parts for _ in devices], device=self.params.device)
+            return {name: held[whose] for name, held in self.memory.items()}, None
+        rows = np.concatenate([self.runs[run].first + devices for run, _, devices in parts])
+        if (np.diff(rows) == 1).all():  # neighbours need no copy
+            return {name: held[rows[0] : rows[-1] + 1] for name, held in self.memory.items()}, None
+        places = torch.from_numpy(rows).to(self.params.device)
+        return {name: held[places] for name, held in self.memory.items()}, places
+
+
+@dataclass
+class RowTraining(Training):
+    """Without a server: every device keeps a model of its own."""
+
+    def round(self, tell: Share = silent) -> None:
+        length, step, wide = self.scheme.round_steps(self.settings), 0, max(run.batches.widest for run in self.runs)
+        entries, losses = Entries.of_groups([]), [np.empty((0, 0), dtype=np.float32)]
+        for segment in self._segments():
+            entries = Entries.of_groups([(run.active, run.active) for run in self.runs])
+            found = np.empty((segment.steps, len(entries)), dtype=np.float32)
+            for first, last in entries.blocks(self.width):
+                parts = list(entries.parts(first, last))
+                rows = np.concatenate([self.runs[run].first + devices for run, _, devices in parts])
+                drawn = [self.runs[run].part(devices) for run, _, devices in parts]
+                plan = plan_for(drawn, rows, segment.steps, wide)
+                found[:, first:last] = self.executor.train(self.params, self.memory, plan).cpu().numpy()
+                tell((step + segment.steps * last / len(entries)) / length)
+            step += segment.steps
+            losses.append(found)
+            for number, (run, mixing) in enumerate(zip(self.runs, segment.mixings, strict=True)):
+                run.state.done[entries.of(number)] += segment.steps
+                if mixing is not None:
+                    mixing.apply(run.state.params)
+                    for remembered in run.state.memory.values() if self.settings.momentum_rule == "mix" else ():
+                        mixing.apply(remembered)
+                run.state.curves.book(mixing)
+        self._finish(entries, np.concatenate(losses[1:]))
+
+
+@dataclass
+class GradientTraining(Training):
+    """FedSGD (R41): devices send gradients; the server steps along their mean and tells everybody."""
+
+    def round(self, tell: Share = silent) -> None:
+        (segment,) = self._segments()
+        entries = Entries.of_groups([(run.active, run.active) for run in self.runs])
+        losses = np.empty((1, len(entries)), dtype=np.float32)
+        for number, (run, mixing) in enumerate(zip(self.runs, segment.mixings, strict=True)):
+            devices = run.active
+            run.state.curves.book(mixing)
+            if mixing is None:  # nobody is there
+                continue
+            plan = plan_for([run.part(devices)], devices, 1)
+            model = run.state.params[0]
+            gradient, found = mean_gradient(self.executor.job, model, plan, mixing.shares()[devices])
+            descend(run.state.params, gradient[None], run.state.memory, None, self.settings)
+            run.state.done[devices] += 1
+            losses[0, entries.places(number)] = found.cpu().numpy()
+            tell((number + 1) / len(self.runs))
+        self._finish(entries, losses)
+
+
+def _shares(scheme: Scheme, run: Run, mixing: Mixing | None) -> NDArray[np.float64]:
+    """[device] its share in the average that ends a round."""
+    if mixing is None and not len(run.active):  # nobody is there
+        return np.zeros(run.data.devices)
+    if mixing is None or not mixing.shared:
+        raise UserError(
+            f"the scheme {scheme.name} says that groups of devices train apart, and does not end a round with one average "
+            "for all: leave out its groups"
+        )
+    return mixing.shares()
+
+
+def _mix_inside(parts: Parts, segment: Segment, rows: Tensor, memory: Memory) -> None:
+    """An aggregation inside groups, of those that are in a block."""
+    for number, own, devices in parts:
+        mixing = segment.mixings[number]
+        if mixing is not None:
+            here = mixing.within(devices)
+            for held in (rows, *memory.values()):
+                here.apply(held[own])

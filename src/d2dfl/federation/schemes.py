@@ -116,6 +116,19 @@ def _subsets(moment: Moment) -> list[NDArray[np.int64]]:
     ]
 
 
+def alone(moment: Moment) -> NDArray[np.int64]:
+    """Every device is a group of its own."""
+    return np.arange(moment.devices)
+
+
+def by_subset(moment: Moment) -> NDArray[np.int64]:
+    """[device] number of its subset."""
+    numbers = np.empty(moment.devices, dtype=np.int64)
+    for number, members in enumerate(_subsets(moment)):
+        numbers[members] = number
+    return numbers
+
+
 @dataclass(frozen=True)
 class Scheme:
     """One way to train together."""
@@ -129,22 +142,37 @@ class Scheme:
     full_gradient: bool = False  # a step sees all local data
     # R41: devices send gradients; the step along their mean, the optimiser and its memory are the server's.
     server_step: bool = False
+    # [device] number of its group: before a round's last average, one of all for all, models stay inside their group.
+    # So groups train one after the other and are added up on the way. None: anybody may hear anybody at any time.
+    groups: Callable[[Moment], NDArray[np.int64]] | None = None
+
+    def rows(self, devices: int) -> int:
+        """Models that are kept from round to round: one, or one a device where they differ."""
+        return 1 if self.server_step or self.groups is not None else devices
 
     def remembering(self, settings: FederationConfig, devices: int) -> int:
-        """Rows of an optimiser's memory that are kept between aggregations: one a device, one in all, or none."""
+        """Rows of an optimiser's memory that are kept between rounds: one a device, one in all, or none."""
         if self.server_step:
             return 1
+        if settings.momentum_rule == "mix":
+            return self.rows(devices)
         return 0 if settings.momentum_rule == "reset" else devices
 
 
 SCHEMES: dict[str, Scheme] = {
     scheme.name: scheme
     for scheme in (
-        Scheme("fedavg", "FedAvg", server_average, lambda settings: settings.interval),
-        Scheme("fedprox", "FedProx", server_average, lambda settings: settings.interval, proximal=True),
+        Scheme("fedavg", "FedAvg", server_average, lambda settings: settings.interval, groups=alone),
+        Scheme("fedprox", "FedProx", server_average, lambda settings: settings.interval, proximal=True, groups=alone),
         Scheme("fedsgd", "FedSGD", average_each_step, lambda _: 1, full_gradient=True, server_step=True),
         Scheme("decentralised", "Decentralised", random_neighbours, lambda settings: settings.interval, shared=False),
-        Scheme("semi-decentralised", "Semi-decentralised", subsets_and_heads, lambda settings: settings.global_every),
+        Scheme(
+            "semi-decentralised",
+            "Semi-decentralised",
+            subsets_and_heads,
+            lambda settings: settings.global_every,
+            groups=by_subset,
+        ),
     )
 }
 
@@ -152,6 +180,11 @@ SCHEMES: dict[str, Scheme] = {
 def scheme_named(name: str) -> Scheme:
     """The scheme of this name, or a UserError that lists the names."""
     return entry_named("scheme", name, SCHEMES)
+
+
+def most_present(settings: FederationConfig, devices: int) -> int:
+    """Devices that train in a round at most."""
+    return min(devices, max(1, round(settings.participation * devices)))
 
 
 def present(settings: FederationConfig, seed: int, round_number: int, devices: int) -> NDArray[np.bool_]:
@@ -163,7 +196,7 @@ def present(settings: FederationConfig, seed: int, round_number: int, devices: i
     here = np.ones(devices, dtype=bool)
     names = ("stragglers",) if settings.straggler_rule == "fixed" else ("stragglers", round_number)
     here[stream(seed, *names).choice(devices, settings.stragglers, replace=False)] = False
-    taking = max(1, round(settings.participation * devices))
+    taking = most_present(settings, devices)
     if taking < devices:
         drawn = np.zeros(devices, dtype=bool)
         drawn[stream(seed, "participants", round_number).choice(devices, taking, replace=False)] = True

@@ -12,7 +12,7 @@ Nothing in such a file is ever executed, and no array is made before its size wa
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,6 +24,7 @@ from d2dfl.storage import open_plain, written_whole
 
 MAGIC = b"d2dfl\x00\x01\n"
 DTYPES = ("<f4", "<f8", "<i8")
+Rows = Callable[[int, int], NDArray[Any]]  # a table of so many rows and columns
 PIECE = 1 << 24  # bytes that are hashed at a time
 
 
@@ -44,11 +45,11 @@ def write_sealed(path: Path, values: Mapping[str, Any], arrays: Mapping[str, NDA
     return checksum.hexdigest()
 
 
-def read_sealed(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
-    """Values, arrays and checksum of a file; a `UserError` unless it is whole."""
+def read_sealed(path: Path, rows: Rows | None = None) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
+    """Values, arrays and checksum of a file; a `UserError` unless it is whole. `rows` makes tables of numbers to read into."""
     try:
         with open_plain(path, "a saved state") as file:
-            return _read(file)
+            return _read(file, rows)
     except UserError:
         raise
     except (OSError, ValueError, RecursionError) as error:
@@ -60,7 +61,7 @@ class _DamagedError(ValueError):
     """What is wrong with a file."""
 
 
-def _read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
+def _read(file: IO[bytes], rows: Rows | None) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
     size = file.seek(0, 2)
     file.seek(0)
     start = file.read(len(MAGIC) + 32 + 8)
@@ -78,7 +79,8 @@ def _read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str
         raise _DamagedError("it holds more or less than it says")
     arrays = {}
     for name, dtype, shape in described:
-        arrays[name] = np.empty(shape, dtype=dtype)
+        tabled = rows is not None and dtype == "<f4" and len(shape) == 2 and math.prod(shape) > 0
+        arrays[name] = rows(*shape) if rows is not None and tabled else np.empty(shape, dtype=dtype)
         _fill(file, arrays[name], checksum)
     if checksum.digest() != told:
         raise _DamagedError("its checksum is wrong")

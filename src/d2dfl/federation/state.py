@@ -1,6 +1,5 @@
 """What a training is at the end of a round: saved and restored bit for bit."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,8 +15,9 @@ from d2dfl.errors import UserError
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import Memory, remembered
+from d2dfl.federation.room import IN_MEMORY, Room
 from d2dfl.federation.schemes import SCHEMES, present, scheme_named
-from d2dfl.federation.sealed import read_sealed, write_sealed
+from d2dfl.federation.sealed import PIECE, read_sealed, write_sealed
 
 VERSION = 5
 
@@ -50,20 +50,27 @@ class Curves:
         self.downloads.append([0] * devices)
         self.links.append([])
 
-    def book(self, mixing: Mixing) -> None:
+    def book(self, mixing: Mixing | None) -> None:
         """Add the models that an aggregation sends to those of the round."""
+        if mixing is None:
+            return
         self.uploads[-1] = (mixing.uploads + self.uploads[-1]).tolist()
         self.downloads[-1] = (mixing.downloads + self.downloads[-1]).tolist()
-        sent = Counter({(sender, receiver): models for sender, receiver, models in self.links[-1]})
-        sent.update((sender, receiver) for sender, receiver in mixing.between.tolist())
-        self.links[-1] = [(*pair, models) for pair, models in sorted(sent.items())]
+        if len(mixing.between):
+            before = np.array(self.links[-1], dtype=np.int64).reshape(-1, 3)
+            pairs = np.concatenate([before[:, :2], mixing.between])
+            models = np.concatenate([before[:, 2], np.ones(len(mixing.between), dtype=np.int64)])
+            known, places = np.unique(pairs, axis=0, return_inverse=True)
+            sums = np.zeros(len(known), dtype=np.int64)
+            np.add.at(sums, places.ravel(), models)
+            self.links[-1] = list(zip(*known.T.tolist(), sums.tolist(), strict=True))
 
 
 @dataclass
 class State:
     """Everything that a later round depends on. `train` changes it in place."""
 
-    params: Tensor  # [device, parameter]
+    params: Tensor  # [row, parameter]: one for all devices, or one a device (Scheme.rows)
     memory: Memory  # of the optimisers: a row a device, or one of the server's (Scheme.remembering)
     done: NDArray[np.int64]  # [device] minibatches taken: where each device's stream stands
     seed: int
@@ -84,18 +91,20 @@ class State:
         return write_sealed(path, values, {"done": self.done, **{name: _compact(held) for name, held in rows.items()}})
 
     @classmethod
-    def load(cls, path: Path, devices: int | None = None, checksum: str | None = None) -> "State":
+    def load(
+        cls, path: Path, devices: int | None = None, checksum: str | None = None, room: Room = IN_MEMORY
+    ) -> "State":
         """Read a saved state; nothing in the file is ever executed.
 
-        `devices` and `checksum`, where they are known, must be those of the file.
+        `devices` and `checksum`, where they are known, must be those of the file. `room` says where rows are kept.
         """
-        values, arrays, found = read_sealed(path)
+        values, arrays, found = read_sealed(path, lambda *shape: room.rows(*shape).numpy())
         if checksum not in (None, found):
             raise UserError(f"{path} is not the state that was saved under this name: train anew")
         if values.get("version") != VERSION:
             raise UserError(f"{path} was written by another version of d2dfl: train anew")
         try:
-            return _loaded(values, arrays, devices)
+            return _loaded(values, arrays, devices, room)
         except (KeyError, TypeError, ValueError, ArithmeticError):
             raise UserError(f"{path} is not a saved state: its parts do not fit together") from None
 
@@ -117,7 +126,7 @@ class State:
         rows = scheme_named(settings.scheme).remembering(settings, data.devices)
         kept = {name: (rows, size) for name, size in remembered(settings, parameters).items()} if rows else {}
         shapes = {name: tuple(held.shape) for name, held in self.memory.items()}
-        if shapes != kept or len(self.params) != data.devices:
+        if shapes != kept or len(self.params) != scheme_named(settings.scheme).rows(data.devices):
             raise UserError("the saved state does not fit these devices and their optimiser: train anew")
         self._check_progress(settings, data)
 
@@ -136,7 +145,7 @@ class State:
 
 def identity(settings: FederationConfig, data: Federated) -> dict[str, Any]:
     """What must be equal for a run to go on: all settings but its length and where it is computed."""
-    free = {"rounds", "executor", "device"}
+    free = {"rounds", "executor", "device", "block"}
     fixed = {name: value for name, value in asdict(settings).items() if name not in free}
     return fixed | {"sizes": data.sizes.tolist(), "loss": data.objective(settings).name}
 
@@ -147,7 +156,7 @@ def _compact(rows: Tensor) -> NDArray[np.float32]:
     return np.asarray((rows[:1] if same else rows).detach().cpu().numpy())
 
 
-def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: int | None) -> State:
+def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: int | None, room: Room) -> State:
     """A state from what a file holds; ValueError where it does not fit together."""
     done, params = arrays.pop("done"), arrays.pop("params")
     number, curves = values["round"], _curves(values["curves"], len(done))
@@ -157,15 +166,16 @@ def _loaded(values: dict[str, Any], arrays: dict[str, NDArray[Any]], devices: in
         raise ValueError("counts")
     if (done < 0).any() or not isinstance(values["settings"], dict) or len(curves.training_losses) != number:
         raise ValueError("counts")
-    scheme = SCHEMES.get(values["settings"].get("scheme", ""))
-    remembering = 1 if scheme is not None and scheme.server_step else len(done)
-    for rows, number_of_rows in ((params, len(done)), *((rows, remembering) for rows in memory.values())):
+    scheme, mixes = SCHEMES.get(values["settings"].get("scheme", "")), values["settings"].get("momentum_rule") == "mix"
+    models = len(done) if scheme is None else scheme.rows(len(done))
+    remembering = models if mixes or (scheme is not None and scheme.server_step) else len(done)
+    for rows, number_of_rows in ((params, models), *((rows, remembering) for rows in memory.values())):
         fits = rows.dtype == np.float32 and rows.ndim == 2 and len(rows) in (1, number_of_rows)
-        if not fits or not np.isfinite(rows).all():
+        if not fits or not _finite(rows):
             raise ValueError("rows")
     return State(
-        params=_full(params, len(done)),
-        memory={name: _full(rows, remembering) for name, rows in memory.items()},
+        params=_full(params, models, room),
+        memory={name: _full(rows, remembering, room) for name, rows in memory.items()},
         done=done,
         seed=values["seed"],
         settings=values["settings"],
@@ -201,6 +211,12 @@ def _numbers(values: Sequence[Any]) -> bool:
     return all(type(value) in (int, float) and abs(value) < 1e300 for value in values)
 
 
-def _full(rows: NDArray[np.float32], devices: int) -> Tensor:
+def _finite(rows: NDArray[np.float32]) -> bool:
+    """Whether all are numbers; a piece at a time, because rows may be a file larger than the memory."""
+    flat = rows.reshape(-1)
+    return all(bool(np.isfinite(flat[first : first + PIECE]).all()) for first in range(0, len(flat), PIECE))
+
+
+def _full(rows: NDArray[np.float32], number: int, room: Room) -> Tensor:
     held = torch.from_numpy(rows)
-    return held.expand(devices, -1).clone() if len(rows) == 1 else held
+    return room.rows(number, rows.shape[1]).copy_(held) if len(rows) == 1 < number else held

@@ -1,6 +1,7 @@
 """Train on what was exchanged: `train` takes the devices' data and a model, and gives the curves."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -8,32 +9,37 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from d2dfl.config import FederationConfig
+from d2dfl.errors import UserError
 from d2dfl.federation.batches import Batches
+from d2dfl.federation.blocks import block_width
 from d2dfl.federation.evaluation import ModelEvaluation
-from d2dfl.federation.executors.capacity import SHARE, bytes_per_device, free_bytes
+from d2dfl.federation.executors.capacity import FLOAT, SHARE, bytes_per_device, free_bytes
 from d2dfl.federation.executors.choice import Notice, choose_executor, processor, stack_pays
 from d2dfl.federation.executors.loop import TEST_PIECE, Job, channels_last
 from d2dfl.federation.executors.stack import obstacle
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.layout import Layout
-from d2dfl.federation.models import Factory, build
-from d2dfl.federation.optimisers import blank_memory, remembered
-from d2dfl.federation.rounds import Run, Training
-from d2dfl.federation.schemes import scheme_named
+from d2dfl.federation.models import Factory, Shape, build
+from d2dfl.federation.optimisers import remembered
+from d2dfl.federation.room import IN_MEMORY, Room, room_for
+from d2dfl.federation.rounds import BlockTraining, GradientTraining, RowTraining, Run, Training
+from d2dfl.federation.schemes import most_present, scheme_named
 from d2dfl.federation.state import Curves, State, identity
-from d2dfl.memory import check_memory
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 
 
-def start(model_factory: Factory, data: Federated, settings: FederationConfig, seed: int = 0) -> State:
-    """A state before the first round: the same weights on all devices."""
+def start(
+    model_factory: Factory, data: Federated, settings: FederationConfig, seed: int = 0, room: Room = IN_MEMORY
+) -> State:
+    """A state before the first round: the same weights on all devices. `room` says where its rows are kept."""
     model, loss = _model(model_factory, data, seed), data.objective(settings)
-    params = Layout.of(model).row_of(model).repeat(data.devices, 1)
-    remembering = scheme_named(settings.scheme).remembering(settings, data.devices)
+    scheme, row = scheme_named(settings.scheme), Layout.of(model).row_of(model)
+    params, remembering = room.rows(scheme.rows(data.devices), len(row)), scheme.remembering(settings, data.devices)
+    sizes = remembered(settings, len(row)) if remembering else {}
     return State(
-        params=params,
-        memory=blank_memory(settings, params[:remembering]) if remembering else {},
+        params=params.copy_(row),
+        memory={name: room.rows(remembering, size) for name, size in sizes.items()},
         done=np.zeros(data.devices, dtype=np.int64),
         seed=seed,
         settings=identity(settings, data),
@@ -44,7 +50,7 @@ def start(model_factory: Factory, data: Federated, settings: FederationConfig, s
 def model_of(model_factory: Factory, data: Federated, state: State, device: int = 0) -> nn.Module:
     """The model of a device as a module of its own; in schemes with a server all devices hold the same."""
     model = _model(model_factory, data, state.seed)
-    Layout.of(model).bind(model, state.params[device].detach().cpu().clone())
+    Layout.of(model).bind(model, state.params[device if len(state.params) > 1 else 0].detach().cpu().clone())
     return model
 
 
@@ -58,20 +64,15 @@ def embeddings(
     return np.concatenate([model(channels_last(piece)).numpy() for piece in pieces])
 
 
-def check_training(model_factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig) -> None:
-    """Refuse, before anything large is made, federations whose models do not fit into memory all at once."""
-    data, seed = runs[0]
-    parameters, scheme = Layout.of(_model(model_factory, data, seed)).parameters, scheme_named(settings.scheme)
-    kept = sum(remembered(settings, parameters).values())
-    numbers = sum(data.devices * parameters + scheme.remembering(settings, data.devices) * kept for data, _ in runs)
-    longest = max(data.devices for data, _ in runs)
-    most = max(int(data.sizes.max()) for data, _ in runs)
-    drawn = 8.0 * longest * scheme.round_steps(settings) * (most if scheme.full_gradient else min(settings.batch, most))
-    check_memory(
-        4.0 * numbers + drawn,
-        f"{len(runs):,} trainings of {longest:,} devices, {parameters:,} parameters each, need",
-        "take fewer devices, seeds or methods, a smaller federation.model or a smaller federation.interval",
-    )
+def parameters_of(model_factory: Factory, shape: Shape, outputs: int) -> int:
+    """Numbers that a model has to learn."""
+    return Layout.of(build(model_factory, shape, outputs, 0)).parameters
+
+
+def check_training(model_factory: Factory, runs: Sequence[tuple[Federated, int]], settings: FederationConfig) -> Room:
+    """Refuse, before anything large is made, a federation whose rows do not fit into memory: of those, the largest."""
+    data = max((data for data, _ in runs), key=lambda data: data.devices)
+    return room_for(parameters_of(model_factory, data.shape, data.outputs), data.devices, settings)
 
 
 def train(
@@ -91,38 +92,65 @@ def train(
     ]
 
 
+@dataclass(frozen=True)
+class Starts:
+    """Where trainings begin, for those that hold a state only while it trains."""
+
+    rounds: Sequence[int]  # done, by training
+    state: Callable[[int], State]  # made or read when a training's turn comes
+
+
 def train_many(
     model_factory: Factory,
     runs: Sequence[tuple[Federated, int]],
     settings: FederationConfig,
     progress: Share = silent,
     on_round: Callable[[int, State], None] = silent,
-    states: Sequence[State] | None = None,
+    states: Sequence[State] | Starts | None = None,
     notice: Notice = silent,
+    on_group: Callable[[Mapping[int, State]], None] = silent,
+    on_end: Callable[[int, State], None] = silent,
 ) -> list[Curves]:
     """Train several federations (methods x seeds), as many at once as pays and fits into memory.
 
-    The curves are those of separate runs, up to rounding.
+    The curves are those of separate runs, up to rounding. `on_group` hears the states, by number, of runs that train together
+    when all of them have finished a round; `on_end` hears a training's last state, which nobody keeps here.
     """
-    curves: list[Curves] = []
-    for numbers in _groups(model_factory, runs, settings, [state.round for state in states or ()]):
-        group = [runs[number] for number in numbers]
-        # Made only now: states of runs whose turn comes later would fill the memory.
-        own = (
-            [states[number] for number in numbers]
-            if states
-            else [start(model_factory, data, settings, seed) for data, seed in group]
+    if states is None:
+        states = Starts(
+            [0] * len(runs), lambda number: start(model_factory, runs[number][0], settings, runs[number][1])
         )
+    elif not isinstance(states, Starts):
+        states = Starts([state.round for state in states], states.__getitem__)
+    curves: list[Curves] = []
+    for numbers in _groups(model_factory, runs, settings, states.rounds):
+        group = [runs[number] for number in numbers]
+        # Made only now, and forgotten before the next: states of all runs would fill the memory.
+        own = [states.state(number) for number in numbers]
         training = _prepare(model_factory, group, settings, own, notice)
-        share = len(numbers) / settings.rounds  # of a round
-        progress((numbers[0] + share * own[0].round) / len(runs))
+        tell = _teller(progress, own, numbers[0], len(runs), settings.rounds)
+        tell(0)
         while own[0].round < settings.rounds:
-            training.round()
+            training.round(tell)
             for number, state in zip(numbers, own, strict=True):
                 on_round(number, state)
-            progress((numbers[0] + share * own[0].round) / len(runs))
+            on_group(dict(zip(numbers, own, strict=True)))
+            tell(0)
+        for number, state in zip(numbers, own, strict=True):
+            on_end(number, state)
         curves += [state.curves for state in own]
+        del training, own, tell, state
     return curves
+
+
+def _teller(progress: Share, states: Sequence[State], first: int, runs: int, rounds: int) -> Share:
+    """Tells the share of all runs that is done, from the share of the round that is."""
+
+    def tell(part: float) -> None:
+        if part < 1:  # a whole one is told when it is booked
+            progress((first + len(states) * (states[0].round + part) / rounds) / runs)
+
+    return tell
 
 
 def _groups(
@@ -144,7 +172,7 @@ def _groups(
         before, now = runs[groups[-1][-1]][0], runs[number][0]
         alike = (before.shape, before.outputs, before.loss) == (now.shape, now.outputs, now.loss)
         together = sum(runs[member][0].devices for member in groups[-1]) + now.devices
-        if alike and (not rounds or rounds[number] == rounds[groups[-1][0]]) and together <= room:
+        if alike and rounds[number] == rounds[groups[-1][0]] and together <= room:
             groups[-1].append(number)
         else:
             groups.append([number])
@@ -176,10 +204,11 @@ def _prepare(
         evaluation = ModelEvaluation.of(data, settings, seed, scheme.shared, offset, place)
         prepared.append(Run(data, seed, state, batches, evaluation, first, offset, np.ones(data.devices, dtype=bool)))
         first += data.devices
-    job = Job(
-        model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets
-    )  # all are alike
-    return Training(settings, scheme, prepared, params, memory, choose_executor(job, notice))
+    # All are alike.
+    job = Job(model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets)
+    kind = GradientTraining if scheme.server_step else RowTraining if scheme.groups is None else BlockTraining
+    width = block_width(job, settings, sum(most_present(settings, data.devices) for data, _ in runs))
+    return kind(settings, scheme, prepared, params, memory, choose_executor(job, notice), width)
 
 
 def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:
@@ -188,6 +217,11 @@ def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:
 
 def _joined(parts: Sequence[Tensor], place: torch.device) -> tuple[Tensor, Sequence[Tensor]]:
     """Rows of all parts as one tensor, and views of it in place of the parts."""
+    if place.type == "cuda" and FLOAT * sum(part.numel() for part in parts) > free_bytes(place):
+        raise UserError(
+            "the rows of these devices do not fit into the memory of the GPU: set federation.device=cpu, or "
+            "federation.momentum_rule=reset"
+        )
     whole = (parts[0] if len(parts) == 1 else torch.cat(list(parts))).to(place)
     return whole, torch.split(whole, [len(part) for part in parts])
 

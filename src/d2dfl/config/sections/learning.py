@@ -33,6 +33,9 @@ class DataConfig(Section):
         low=0,
         high=1_000_000_000,
     )
+    repeat: bool = option(
+        False, "a datapoint may be at several devices where the set has too few for all of them; never twice at one"
+    )
     verify: bool = option(True, "take only files that equal the published ones")
     download: bool = option(True, "download files that are not on this machine")
     label: str = option("label", "own .csv or .parquet: column of the labels or numbers to learn")
@@ -151,6 +154,12 @@ class FederationConfig(Section):
     participation: float = option(1.0, "share of the devices that train and send in a round", low=0, high=1)
     executor: Literal["auto", "loop", "stack"] = option(
         "auto", "devices train one by one, all at once, or as is fastest"
+    )
+    block: int = option(
+        0,
+        "devices that train at once; 0: as many as pays. It changes memory and time, no result",
+        low=0,
+        high=100_000_000,
     )
     precision: Literal["auto", "float32", "bfloat16"] = option(
         "auto", "of products on a GPU; auto: bfloat16. Weights and CPUs always take float32"

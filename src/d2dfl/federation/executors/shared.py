@@ -50,7 +50,7 @@ def mean_gradient(job: Job, model: Tensor, plan: Plan, shares: NDArray[np.float6
     On a CPU a thread takes a block, with one thread: the sum is the same whatever their number.
     """
     place, plain = model.device, draws_nothing(job.model)
-    gradient, losses = torch.zeros_like(model), torch.zeros(len(plan.rows), device=place)
+    gradient, places, losses = torch.zeros_like(model), [], []
     # Random layers draw for each device from its own key: one piece at a time, in order.
     blocks = list(blocks_of(plan, POINTS[place.type])) if plain else _in_order(plan)
     threads = torch.get_num_threads() if plain and not model.is_cuda else 1
@@ -81,9 +81,10 @@ def mean_gradient(job: Job, model: Tensor, plan: Plan, shares: NDArray[np.float6
             now = blocks[first : first + len(desks)]
             for block, (part, found) in zip(now, spread(work, desks, now), strict=True):
                 gradient.add_(part)
-                mine = torch.from_numpy(block.places == np.arange(len(losses))[:, None]).to(found)
-                losses += mine @ found
-    return gradient, losses
+                places.append(block.places)
+                losses.append(found)
+    sums = np.bincount(np.concatenate(places), torch.cat(losses).double().cpu().numpy(), len(plan.rows))
+    return gradient, torch.from_numpy(sums).to(model)
 
 
 def _in_order(plan: Plan) -> list[Block]:

@@ -43,18 +43,19 @@ def points(scale: str) -> list[Point]:
 
 def measure(cells: Sequence[Cell]) -> list[Values]:
     from d2dfl.experiment.pipeline import factory_of, train
-    from d2dfl.federation import embeddings
+    from d2dfl.federation import Federated, State, embeddings
 
     config, dataset = cells[0].config, dataset_of(cells[0].config)
     factory, shown = factory_of(config, dataset), slice(SHOWN)
     hard = np.isin(dataset.test_targets, HARD)
-    found = []
-    for cell, done in zip(cells, train(config, [prepared(cell) for cell in cells], dataset), strict=True):
-        places = embeddings(factory, done.data, done.state, dataset.test_inputs[hard])
+    found: dict[int, Values] = {}
+
+    def end(number: int, data: Federated, state: State) -> None:
+        places = embeddings(factory, data, state, dataset.test_inputs[hard])
         values: Values = {"separation": separation(places, dataset.test_targets[hard])}
-        if cell.seed == 0:
+        if cells[number].seed == 0:
             places, labels = (
-                embeddings(factory, done.data, done.state, dataset.test_inputs[shown]),
+                embeddings(factory, data, state, dataset.test_inputs[shown]),
                 dataset.test_targets[shown],
             )
             values |= {
@@ -62,8 +63,10 @@ def measure(cells: Sequence[Cell]) -> list[Values]:
                 "labels": labels.tolist(),
                 "names": list(dataset.class_names),
             }
-        found.append(values)
-    return found
+        found[number] = values
+
+    train(config, [prepared(cell) for cell in cells], dataset, on_end=end)
+    return [found[number] for number in range(len(cells))]
 
 
 def separation(places: np.ndarray, labels: np.ndarray) -> float:

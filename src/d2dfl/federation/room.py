@@ -1,0 +1,70 @@
+"""Where rows are kept that must be: in memory, or in a file of the run folder where they do not fit there."""
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from d2dfl import memory
+from d2dfl.config import FederationConfig
+from d2dfl.errors import UserError
+from d2dfl.federation.optimisers import remembered
+from d2dfl.federation.schemes import scheme_named
+from d2dfl.memory import SMALL, in_gib
+
+SHARE = 0.6  # of the free memory that rows may take: data, blocks and results need some, too
+COPIES = 3  # on a disk: the rows themselves, the last checkpoint, and the next one beside it
+FLOAT = 4  # bytes
+
+
+@dataclass(frozen=True)
+class Room:
+    """Makes rows; `sentence` says where they are, unless in memory."""
+
+    folder: Path | None = None  # None: in memory
+    sentence: str = ""
+
+    def rows(self, number: int, width: int) -> Tensor:
+        """Zeros [number, width]. Only what is written takes place, in memory as in a file."""
+        if self.folder is None:
+            return torch.from_numpy(np.zeros((number, width), dtype=np.float32))
+        try:
+            # It has no name, so that nothing is left of it, however this process ends.
+            with tempfile.TemporaryFile(dir=self.folder) as file:
+                file.truncate(FLOAT * number * width)
+                return torch.from_numpy(np.memmap(file, dtype=np.float32, mode="r+", shape=(number, width)))
+        except OSError as error:
+            raise UserError(f"cannot keep rows in a file in {self.folder}: {error.strerror or error}") from None
+
+
+IN_MEMORY = Room()
+
+
+def room_for(parameters: int, devices: int, settings: FederationConfig, folder: Path | None = None) -> Room:
+    """Room for one training: in memory, else in a file of the folder; one sentence where neither is large enough."""
+    scheme, kept = scheme_named(settings.scheme), sum(remembered(settings, parameters).values())
+    models, memories = scheme.rows(devices) > 1, scheme.remembering(settings, devices) > 1 and kept > 0
+    needed = FLOAT * (scheme.rows(devices) * parameters + scheme.remembering(settings, devices) * kept)
+    free = memory.free_bytes()
+    if needed < SMALL or free is None or needed <= SHARE * free:
+        return IN_MEMORY
+    what = " and ".join(["a model"] * models + ["a momentum" if settings.optimiser == "sgd" else "a memory"] * memories)
+    who = f"{devices:,} devices that keep {what} of {parameters:,} parameters each need"
+    wanted = f"{who} {in_gib(needed)} GiB"
+    disk = 0.0 if folder is None else float(shutil.disk_usage(folder).free)
+    if folder is not None and COPIES * needed <= disk:
+        return Room(
+            folder, f"{wanted}, of which {in_gib(free)} are free in memory: they are kept in a file in {folder}"
+        )
+    if folder is None and needed <= free:
+        return IN_MEMORY
+    where = "" if folder is None else f", and with checkpoints {in_gib(COPIES * needed)} of {in_gib(disk)} on the disk"
+    rule = "set federation.momentum_rule=reset, " if memories else ""
+    raise UserError(
+        f"{wanted} of memory, of which {in_gib(free)} are free{where}: {rule}take fewer devices or a smaller federation.model"
+        + (", or a scheme with a server" if models else "")
+    )
