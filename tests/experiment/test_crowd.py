@@ -27,7 +27,7 @@ torch.set_num_threads(1)  # two threads on busy cores are slower
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three devices are a crowd."""
-    for module in ("crowd", "exports", "findings"):
+    for module in ("exports", "findings"):
         monkeypatch.setattr(f"d2dfl.experiment.{module}.MANY", 3)
 
 

@@ -16,7 +16,6 @@ from d2dfl.report.findings import Chart, Line
 from d2dfl.storage import write_whole
 from d2dfl.transfer import held_counts
 
-MANY = 2000  # devices from which a map, its links and its GraphML say nothing any more, and take minutes
 METRIC = "total-variation"
 BINS, TILES = 40, 60  # of a histogram, and along the side of a density picture
 

@@ -11,10 +11,10 @@ from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.errors import UserError
 from d2dfl.experiment.charts import curve_chart, energy_bars, rounds_text
 from d2dfl.experiment.compare import Comparison, title_of
-from d2dfl.experiment.crowd import MANY, Series, distance_chart, distances, draw_crowd
+from d2dfl.experiment.crowd import Series, distance_chart, distances, draw_crowd
 from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.inputs import configured_links
-from d2dfl.experiment.maps import layer_of, map_of
+from d2dfl.experiment.maps import MANY, layer_of, map_of
 from d2dfl.experiment.measures import FEW_TESTS, LEAST, LEAST_GAP
 from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.experiment.results import Against, Row

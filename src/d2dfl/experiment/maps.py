@@ -8,6 +8,8 @@ from d2dfl.discovery.discover import Discovery
 from d2dfl.network import Network
 from d2dfl.report.findings import Layer, Link, Map
 
+MANY = 2000  # devices from which a map, its links and its GraphML say nothing any more, and take minutes
+
 
 def map_of(title: str, network: Network, layers: Sequence[Layer]) -> Map:
     """The map of a network with the graphs of several methods; where nobody knows where devices stand, by their losses."""

@@ -12,9 +12,8 @@ from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS
 from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.cells import keep_cells
-from d2dfl.experiment.crowd import MANY
 from d2dfl.experiment.discovery_values import graph_values
-from d2dfl.experiment.maps import layer_of, map_of
+from d2dfl.experiment.maps import MANY, layer_of, map_of
 from d2dfl.network import Network
 from d2dfl.network.channel import noise_power
 from d2dfl.network.graph import Graph

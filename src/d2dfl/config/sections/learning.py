@@ -125,7 +125,7 @@ class FederationConfig(Section):
         64, "datapoints in a minibatch; a device that holds fewer takes all it has", low=1, high=10_000_000
     )
     optimiser: Literal["sgd", "adam"] = option("sgd", "optimiser of every device; fedsgd: of the server (R41)")
-    learning_rate: float = option(0.01, "learning rate (1e-3 suits adam)", low=0, high=1e6)
+    learning_rate: float = option(0.01, "learning rate (1e-3 suits adam)", low=0, high=1e20)
     momentum: float = option(0.9, "sgd: momentum", low=0, high=1)
     momentum_rule: Literal["keep", "reset", "mix"] = option(
         "keep",
