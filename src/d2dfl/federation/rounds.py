@@ -6,6 +6,7 @@ from round to round; and FedSGD, where devices take no steps: they send gradient
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -69,7 +70,7 @@ class Segment:
 
 
 @dataclass
-class Training:
+class Training(ABC):
     """Federations with the same model and settings that train together."""
 
     settings: FederationConfig
@@ -80,9 +81,9 @@ class Training:
     executor: Executor
     width: int  # devices that train at once
 
+    @abstractmethod
     def round(self, tell: Share = silent) -> None:
         """Train all runs one round further; `tell` hears the share of the round that is done."""
-        raise NotImplementedError
 
     def _segments(self) -> Iterator[Segment]:
         """Begin a round: who is there, and when who averages."""
