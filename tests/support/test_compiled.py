@@ -155,3 +155,27 @@ print([one.py_func.__name__ for one in Watch.made if one.py_func.__module__ in (
 def test_a_network_of_labels_compiles_nothing_for_data_clusters_and_nothing_twice(folder: Path) -> None:
     lines = run(folder, "-c", LABELS_ONLY, NUMBA_CACHE_DIR=str(folder / "kept"))
     assert lines == ["True 0", "[]"]
+
+
+TRAINED = """
+import hashlib
+import numpy as np
+from d2dfl.federation.executors.dense_kernels import Datapoints, Steps, train_devices
+
+random = np.random.default_rng(0)
+inputs = random.normal(size=(40, 30)).astype(np.float32)
+points = Datapoints(inputs, random.integers(0, 5, 40), np.zeros((0, 1), dtype=np.float32))
+params = random.normal(size=(2, 30 * 21 + 21 + 21 * 5 + 5)).astype(np.float32)
+losses = np.zeros((9, 2), dtype=np.float32)
+steps = Steps(np.arange(2), random.integers(0, 40, (9, 2, 10)), np.full(2, 10), losses)
+widths, rates = np.array([30, 21, 5]), (np.float32(0.05), np.float32(0.9), np.float32(0), np.float32(0))
+train_devices(params, np.zeros((0, 0), dtype=np.float32), points, steps, widths, rates, np.arange(2))
+print(hashlib.sha256(params.tobytes() + losses.tobytes()).hexdigest())
+"""
+
+
+def test_training_rounds_alike_in_the_process_that_compiles_it_and_in_those_that_load_it(folder: Path) -> None:
+    # What a kernel calls is compiled twice, alone and again inside of it, with sums in another order; which of the two
+    # runs depended on what the process had compiled itself.
+    place = {"NUMBA_CACHE_DIR": str(folder / "kept")}
+    assert run(folder, "-c", TRAINED, **place) == run(folder, "-c", TRAINED, **place)

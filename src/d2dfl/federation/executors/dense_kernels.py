@@ -9,9 +9,12 @@ from d2dfl.compiled import kernel
 
 # Sums may be taken in any order; a loss that is no number must stay one that is none.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
+# Always inside of `train_devices`: a function of its own would be there twice, with sums in two orders, and a process that
+# compiled it would round otherwise than one that loads kept code.
+_inlined = kernel(nogil=True, fastmath=FAST, forceinline=True)
 
 
-@kernel(nogil=True, fastmath=FAST)
+@_inlined
 def _forward(inputs: Any, outputs: Any, row: Any, base: Any, wide: Any, number: Any, hidden: Any) -> None:
     """outputs[n, o] = bias[o] + sum over i of inputs[n, i] * weight[o, i], for `wide` inputs i; ReLU if hidden.
 
@@ -48,7 +51,7 @@ def _forward(inputs: Any, outputs: Any, row: Any, base: Any, wide: Any, number: 
                     outputs[n, o] = nothing
 
 
-@kernel(nogil=True, fastmath=FAST)
+@_inlined
 def _combine(into: Any, wide: Any, factors: Any, number: Any, flat: Any, places: Any) -> None:
     """into[:wide] += sum over k < number of factors[k] * flat[places[k] :][:wide], four at a time."""
     whole = number - number % 4
@@ -64,7 +67,7 @@ def _combine(into: Any, wide: Any, factors: Any, number: Any, flat: Any, places:
             into[i] += u * a[i]
 
 
-@kernel(nogil=True, fastmath=FAST)
+@_inlined
 def _cross_entropy(outputs: Any, labels: Any, chosen: Any, number: Any, gradient: Any) -> Any:
     """The mean loss of the first `number` datapoints, and its gradient by the outputs."""
     total = 0.0
@@ -83,7 +86,7 @@ def _cross_entropy(outputs: Any, labels: Any, chosen: Any, number: Any, gradient
     return total / number
 
 
-@kernel(nogil=True, fastmath=FAST)
+@_inlined
 def _squared(outputs: Any, values: Any, chosen: Any, number: Any, gradient: Any) -> Any:
     """The same of the squared error."""
     total = 0.0
@@ -97,7 +100,7 @@ def _squared(outputs: Any, values: Any, chosen: Any, number: Any, gradient: Any)
     return total * share
 
 
-@kernel(nogil=True, fastmath=FAST)
+@_inlined
 def _descend(row: Any, held: Any, slope: Any, anchor: Any, rates: Any) -> None:
     """A step of SGD on a piece of a row (see optimisers.py)."""
     rate, momentum, decay, pull = rates
@@ -109,7 +112,7 @@ def _descend(row: Any, held: Any, slope: Any, anchor: Any, rates: Any) -> None:
         row[i] -= rate * held[i]
 
 
-@kernel(nogil=True, fastmath=FAST)
+@_inlined
 def _backward(
     row: Any, held: Any, anchor: Any, base: Any, inputs: Any, number: Any, slope: Any, back: Any, rates: Any, last: Any
 ) -> None:
