@@ -49,9 +49,7 @@ def one(task: Task, out: Path, until: float) -> str:
 
 def graphs(given: argparse.Namespace) -> None:
     """Every cell into its file."""
-    for method in ("marginal", "greedy", "closest", "uniform", "most-trusted"):
-        warm_up(method, Task("digits", "labels:1", 0, "").config())  # once, not in every process
-    cells = tasks(given.datasets.split(","), given.seeds, given.sets, given.tiny)
+    cells = tasks(given.datasets.split(","), given.seeds or 4, given.sets, given.tiny)
     until = time.time() + 60 * given.minutes
     work = joblib.Parallel(n_jobs=given.workers, return_as="generator_unordered", batch_size=1, inner_max_num_threads=1)
     for text in work(joblib.delayed(one)(task, given.out, until) for task in cells):
@@ -66,7 +64,7 @@ def main() -> None:
     parser.add_argument(
         "--datasets", default=None, help=f"graphs: of {','.join(SETS)}; {','.join(CHOOSING)} choose; ceiling: one"
     )
-    parser.add_argument("--seeds", type=int, default=4, help="networks of each set and skew")
+    parser.add_argument("--seeds", type=int, default=0, help="networks of each set and skew (4; ceiling 3)")
     parser.add_argument("--sets", default="", help="folder of small sets")
     parser.add_argument(
         "--minutes", type=float, default=8.0, help="graphs: no cell starts later; ceiling: of the search"
@@ -79,11 +77,16 @@ def main() -> None:
     given.out.mkdir(parents=True, exist_ok=True)
     if given.command == "measures":
         print(report.measure_all(given.out, given.workers))
-    elif given.command == "graphs":
+        return
+    for method in ("marginal", "greedy", "closest", "uniform", "most-trusted", "optimum"):
+        warm_up(method, Task("digits", "labels:1", 0, "").config())  # compiled once, not in every process
+    if given.command == "graphs":
         given.datasets = given.datasets or ",".join(SETS)
         graphs(given)
     else:
-        ceiling.search(given.out, given.datasets or "fmnist", given.seeds, given.minutes, given.workers, given.tiny)
+        ceiling.search(
+            given.out, given.datasets or "fmnist", given.seeds or 3, given.minutes, given.workers, given.tiny
+        )
 
 
 if __name__ == "__main__":
