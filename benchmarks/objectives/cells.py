@@ -60,6 +60,7 @@ class Scale:
     graphs: int = 60  # for each number of links
     trainings: int = 2  # of each graph
     moves: int = MOVES
+    links: tuple[int, ...] = LINKS
 
 
 TINY = Scale(devices=8, samples=60, rounds=4, interval=5, graphs=40, trainings=2, moves=20)
@@ -220,7 +221,9 @@ def run_cell(task: Task, out: Path) -> str:
     setting = replace(setting, network=replace(setting.network, label_distance=known.apart))
     setting = replace(setting, reported_network=setting.network)
     graphs = [(name, 0, prepare(task.config(), setting, name)) for name in ("none", "iid")]
-    graphs += [(name, edges, item) for edges in LINKS for name, item in graphs_of(task, setting, known, edges)]
+    graphs += [
+        (name, edges, item) for edges in task.scale.links for name, item in graphs_of(task, setting, known, edges)
+    ]
     config = task.config()
     data = [federated(config, item, dataset) for _, _, item in graphs]
     runs = [(one, task.seed + AGAIN * again) for again in range(task.scale.trainings) for one in data]

@@ -21,7 +21,7 @@ import joblib
 
 from d2dfl.discovery.discover import warm_up
 from objectives import ceiling, report
-from objectives.cells import CHOOSING, LINKS, SETS, SKEWS, TINY, Scale, Task, run_cell
+from objectives.cells import CHOOSING, SETS, SKEWS, TINY, Scale, Task, run_cell
 
 
 def tasks(sets: list[str], seeds: int, folder: str, tiny: bool) -> list[Task]:
@@ -70,9 +70,7 @@ def main() -> None:
         "--minutes", type=float, default=8.0, help="graphs: no cell starts later; ceiling: of the search"
     )
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 1) - 2), help="processes")
-    parser.add_argument(
-        "--tiny", action="store_true", help=f"that all of it runs, not what it finds; links stay {LINKS}"
-    )
+    parser.add_argument("--tiny", action="store_true", help="that all of it runs, not what it finds")
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     if given.command == "measures":
