@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
 
-from d2dfl.partition.masked import Message, SumPlan, Words
+from d2dfl.partition.masked.messages import Message
+from d2dfl.partition.masked.plan import SumPlan
+from d2dfl.partition.masked.words import Words
 
 Column = tuple[str, int, int, int]
 

@@ -8,18 +8,11 @@ from scipy.stats import chisquare
 
 from d2dfl.config.presets import preset
 from d2dfl.network import Network
-from d2dfl.partition.masked import (
-    FixedPoint,
-    KeyedPads,
-    Kind,
-    Message,
-    SumPlan,
-    Words,
-    balanced_tree,
-    mask_graph,
-    simulated_pair_key,
-)
 from d2dfl.partition.masked.driver import masked_devices, run_sum
+from d2dfl.partition.masked.messages import Kind, Message
+from d2dfl.partition.masked.pads import KeyedPads, simulated_pair_key
+from d2dfl.partition.masked.plan import SumPlan, balanced_tree, mask_graph
+from d2dfl.partition.masked.words import FixedPoint, Words
 from linear_attacker import BasisPads, honest_groups, learned, rank, sums_of
 
 

@@ -6,21 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from d2dfl.errors import UserError
-from d2dfl.partition.masked import (
-    FixedPoint,
-    KeyedPads,
-    Kind,
-    MaskedDevice,
-    Message,
-    SumPlan,
-    Words,
-    balanced_tree,
-    mask_degree,
-    mask_graph,
-    masked_sum_cost,
-    simulated_pair_key,
-)
+from d2dfl.partition.masked.bill import masked_sum_cost
+from d2dfl.partition.masked.device import MaskedDevice
 from d2dfl.partition.masked.driver import masked_devices, run_sum
+from d2dfl.partition.masked.messages import Kind, Message
+from d2dfl.partition.masked.pads import KeyedPads, simulated_pair_key
+from d2dfl.partition.masked.plan import SumPlan, balanced_tree, mask_degree, mask_graph
+from d2dfl.partition.masked.words import FixedPoint, Words
 
 STEPS = st.sampled_from([Kind.MASKED, Kind.OPENING, Kind.STANDING])
 

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from d2dfl.config import PrivacyConfig
-from d2dfl.partition.masked import KeyedPads, Kind, SumPlan, balanced_tree, mask_graph, simulated_pair_key
 from d2dfl.partition.masked.driver import masked_devices, run_sum
+from d2dfl.partition.masked.messages import Kind
+from d2dfl.partition.masked.pads import KeyedPads, simulated_pair_key
+from d2dfl.partition.masked.plan import SumPlan, balanced_tree, mask_graph
 from d2dfl.partition.privacy import noise_scale, sketch_noise
 from d2dfl.partition.sketches import (
     VALUES,

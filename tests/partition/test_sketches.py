@@ -82,7 +82,7 @@ def test_consent_is_trust_in_anybody() -> None:
     trust[1, 0, 1] = trust[2, 0, 1] = trust[0, 2, 0] = True
     counts = np.ones((3, 2))
     network = Network.from_arrays(counts=counts, threshold=0 * counts, trust=trust, drop=np.zeros((3, 3)))
-    assert consenting(network).tolist() == [[False, True], [False, False], [True, False]]
+    assert consenting(network.candidates, network.trust).tolist() == [[False, True], [False, False], [True, False]]
 
 
 def test_a_run_finds_other_links_with_them() -> None:

@@ -126,7 +126,7 @@ def _with_sketches(
         partitioning.partition_of,
         holdings,
         seed,
-        consent=consenting(network),
+        consent=consenting(network.candidates, network.trust),
         least=config.privacy.contributors,
         noise=sketch_noise(config.privacy),
     )

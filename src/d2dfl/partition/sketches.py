@@ -24,7 +24,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.network import Network
 from d2dfl.partition.masked.words import FixedPoint, Words
 from d2dfl.rng import stream
 
@@ -56,11 +55,14 @@ class Agreement(NamedTuple):
         return np.asarray(self.share * np.sqrt(self.contributors) * self.formed)
 
 
-def consenting(network: Network) -> NDArray[np.bool_]:
-    """[device, partition] whether a device trusts anybody who hears it with this partition."""
-    found = np.zeros(network.counts.shape, dtype=np.bool_)
-    receivers, slots = np.nonzero(network.candidates >= 0)
-    np.logical_or.at(found, network.candidates[receivers, slots], network.trust[receivers, slots])
+def consenting(candidates: NDArray[np.int32], trust: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """[device, partition] whether a device trusts anybody who hears it with this partition.
+
+    candidates[receiver, slot] and trust[receiver, slot, partition] are those of a network.
+    """
+    found = np.zeros((len(candidates), trust.shape[2]), dtype=np.bool_)
+    receivers, slots = np.nonzero(candidates >= 0)
+    np.logical_or.at(found, candidates[receivers, slots], trust[receivers, slots])
     return found
 
 

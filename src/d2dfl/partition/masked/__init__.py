@@ -22,30 +22,7 @@ the neighbours know all that its opening would have said, and stand in for it:
 That is all a late opening would tell, too. It needs every neighbour of a lost device; where one of them is away, the sum
 fails, and nobody learns anything from it.
 
-Devices are `MaskedDevice`, without sockets and clocks: messages in, messages out. `run_sum` delivers messages in tests.
+`words` writes numbers as integers, `pads` makes masks from keys, `plan` is what all agree on, `device` one device without
+sockets and clocks (messages in, messages out), `driver` delivers messages in one process, `bill` says what sums cost. Nothing
+is imported here: `discover` needs the bill alone, and loads no more.
 """
-
-from d2dfl.partition.masked.bill import SumCost, masked_sum_cost
-from d2dfl.partition.masked.device import MaskedDevice
-from d2dfl.partition.masked.messages import Kind, Message
-from d2dfl.partition.masked.pads import KeyedPads, Pads, PairKey, simulated_pair_key
-from d2dfl.partition.masked.plan import SumPlan, balanced_tree, mask_degree, mask_graph
-from d2dfl.partition.masked.words import FixedPoint, Words
-
-__all__ = [
-    "FixedPoint",
-    "KeyedPads",
-    "Kind",
-    "MaskedDevice",
-    "Message",
-    "Pads",
-    "PairKey",
-    "SumCost",
-    "SumPlan",
-    "Words",
-    "balanced_tree",
-    "mask_degree",
-    "mask_graph",
-    "masked_sum_cost",
-    "simulated_pair_key",
-]
