@@ -7,10 +7,10 @@ The same learner on the same networks, with
 - noise besides, at several epsilon (counts, and sketches by shares).
 
 `objective` is what the exchange gains over none, relative to the plain tree on the same seed; accuracy is the mean of the last
-fifth of the rounds. Two settings: three labels a device and five links (the default; nobody tells sketches), and one label
-a device and one link, where sketches say which labels should meet.
+fifth of the rounds. Three settings: three labels a device and five links (the default; nobody tells sketches), and one label
+a device and one link, where sketches say which labels should meet, with each label at two or three of 25 devices and at five of 50.
 
-    python benchmarks/privacy_cost.py [--dataset digits] [--seeds 5] [--rounds 15] [--epsilons 8,4,2,1,0.5] [--contributors 3,2]
+    python benchmarks/privacy_cost.py [--dataset digits] [--seeds 5] [--rounds 20] [--epsilons 8,4,2,1] [--contributors 3,2]
     python benchmarks/privacy_cost.py --bills
 """
 
@@ -33,7 +33,7 @@ from d2dfl.partition.masked.plan import mask_degree
 from d2dfl.partition.sketches import VALUES, WORD_BITS, sketched_distances
 
 PLAIN_MESSAGES = 2.0  # a device, which the learner counts itself
-SETTINGS = {"3 labels, 5 links": ("labels:3", 5), "1 label, 1 link": ("labels:1", 1)}
+SETTINGS = (("labels:3", 25, 5), ("labels:1", 25, 1), ("labels:1", 50, 1))  # labels a device, devices, links
 
 
 class Mode(NamedTuple):
@@ -46,10 +46,15 @@ class Mode(NamedTuple):
     sketches: bool = True
 
 
-def modes(epsilons: list[float], contributors: list[int]) -> list[Mode]:
+def modes(epsilons: list[float], contributors: list[int], sketched: bool) -> list[Mode]:
+    """All ways; where nobody tells sketches, those that differ without."""
+    plain = Mode("plain tree", masked=False)
+    noised = [Mode(f"masked and noised, ε = {epsilon:g}", epsilon=epsilon) for epsilon in epsilons]
+    if not sketched:
+        return [plain, Mode("masked"), *noised]
     masked = [Mode(f"masked, {least} contributors", contributors=least) for least in contributors]
-    noised = [Mode(f"masked and noised, epsilon {epsilon:g}", epsilon=epsilon) for epsilon in epsilons]
-    return [Mode("plain tree", masked=False), *masked, Mode("masked, no sketches", sketches=False), *noised]
+    blind = [mode._replace(name=f"{mode.name}, no sketches", sketches=False) for mode in (Mode("masked"), *noised)]
+    return [plain, *masked, *noised, *blind]
 
 
 def bill(setting: Setting, mode: Mode) -> SumCost:
@@ -141,8 +146,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dataset", default="digits")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--epsilons", default="8,4,2,1,0.5")
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--epsilons", default="8,4,2,1")
     parser.add_argument("--contributors", default="3,2")
     parser.add_argument("--set", action="append", default=[], help="section.field=value, for all modes")
     parser.add_argument("--bills", action="store_true", help="what masked sums cost, and nothing else")
@@ -151,15 +156,18 @@ def main() -> None:
         show_bills()
         return
     epsilons = [float(part) for part in options.epsilons.split(",")]
-    chosen = modes(epsilons, [int(part) for part in options.contributors.split(",")])
-    for title, (allocation, edges) in SETTINGS.items():
-        given = {"data.dataset": options.dataset, "data.allocation": allocation, "discovery.edges": edges}
-        config = preset("best").with_(**given, **{"federation.rounds": options.rounds}).with_texts(options.set)
+    contributors = [int(part) for part in options.contributors.split(",")]
+    for allocation, devices, edges in SETTINGS:
+        given = {"data.allocation": allocation, "network.devices": devices, "discovery.edges": edges}
+        given |= {"data.dataset": options.dataset, "federation.rounds": options.rounds}
+        config = preset("best").with_(**given).with_texts(options.set)
         dataset = data_set(config, 0)
-        print(f"\n{dataset.name}, {config.network.devices} devices, {title}, {options.seeds} seeds\n")
+        print(
+            f"\n{dataset.name}, {allocation}, {devices} devices, links: {edges}, {options.seeds} seeds, {options.rounds} rounds\n"
+        )
         print("| mode | messages of sums a device | kbit a device | sketches | objective | accuracy | minus plain |")
-        print("|---|---:|---:|---:|---:|---:|---:|")
-        show(config, chosen, options.seeds, dataset)
+        print("|---|---:|---:|---:|---:|---:|---:|", flush=True)
+        show(config, modes(epsilons, contributors, allocation == "labels:1"), options.seeds, dataset)
 
 
 if __name__ == "__main__":

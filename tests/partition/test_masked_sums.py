@@ -57,6 +57,14 @@ def test_counts_are_summed_exactly_to_the_last_one_that_fits() -> None:
         FixedPoint(3, 42.0, 8)
 
 
+@pytest.mark.parametrize(("devices", "limit"), [(1, 2048.0), (2, 2.0**40), (3, 2.0**60), (1, 2.0**62)])
+def test_the_largest_sum_of_64_bits_does_not_wrap(devices: int, limit: float) -> None:
+    numbers = FixedPoint(devices, limit, 64)
+    total = sum(numbers.words([limit, -limit]) for _ in range(devices))
+    assert isinstance(total, np.ndarray)
+    assert numbers.numbers(total).tolist() == [devices * limit, -devices * limit]
+
+
 @pytest.mark.parametrize("value", [10.001, -11.0, np.nan, np.inf])
 def test_a_number_that_could_overflow_is_refused(value: float) -> None:
     with pytest.raises(UserError, match="not within 10"):

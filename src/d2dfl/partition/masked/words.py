@@ -51,8 +51,10 @@ class FixedPoint:
     @property
     def fraction(self) -> int:
         """Bits behind the point: devices * (limit * 2^fraction + 1/2) stays below 2^(bits - 1)."""
-        room = ((2 ** (self.bits - 1) - 1) / self.devices - 0.5) / self.limit
-        return min(math.frexp(room)[1] - 1, 52) if room > 0 else -1
+        most = ((1 << (self.bits - 1)) - 1) // self.devices
+        above, below = float(self.limit).as_integer_ratio()
+        room: int = max((2 * most - 1) * below // (2 * above), 0)  # in whole numbers: real ones would round 2^63 - 1 up
+        return min(room.bit_length() - 1, 52)
 
     @property
     def precision(self) -> float:
