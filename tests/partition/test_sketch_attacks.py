@@ -163,3 +163,4 @@ def test_noise_hides_the_mean_of_three_datapoints() -> None:
     assert isinstance(total, np.ndarray)
     sums = agreement.numbers.numbers(total)[3, :VALUES]
     assert error(recovered(sums / 3), inputs[labels == 3].mean(axis=0)) > 3
+    assert distances_between(total, agreement) is None  # and of three datapoints nothing but noise is left

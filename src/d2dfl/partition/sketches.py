@@ -113,7 +113,7 @@ def told_words(
 
 
 def distances_between(total: Words, agreement: Agreement) -> Array | None:
-    """[partition, partition] distance of the labels' means, by the masked sum; None where too few labels have a sketch."""
+    """[partition, partition] distance of the labels' means, by the masked sum; None where it tells nothing."""
     found, bound = agreement.numbers.numbers(total), agreement.bound
     sums, counts = found[:, :VALUES], found[:, VALUES]
     known = counts >= 1.0  # noise can leave less than one
@@ -127,8 +127,9 @@ def distances_between(total: Words, agreement: Agreement) -> Array | None:
     distance = np.sqrt(np.maximum(apart - moved[:, None] - moved[None], 0.0))
     others = ~np.eye(len(counts), dtype=np.bool_)
     told = known[:, None] & known[None]
-    middle = distance[told & others].mean()
-    return np.asarray(np.where(told, distance, middle) * others)
+    middle = float(distance[told & others].mean())
+    # Where noise is all there is, no distance is left.
+    return np.asarray(np.where(told, distance, middle) * others) if middle > 0 else None
 
 
 def sketched_distances(
