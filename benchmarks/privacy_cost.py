@@ -44,6 +44,7 @@ class Mode(NamedTuple):
     contributors: int = 3
     epsilon: float = 0.0
     sketches: bool = True
+    claims: bool = True  # whether devices with a single label claim pairs of labels
 
 
 def modes(epsilons: list[float], contributors: list[int], sketched: bool) -> list[Mode]:
@@ -54,7 +55,12 @@ def modes(epsilons: list[float], contributors: list[int], sketched: bool) -> lis
         return [plain, Mode("masked"), *noised]
     masked = [Mode(f"masked, {least} contributors", contributors=least) for least in contributors]
     blind = [mode._replace(name=f"{mode.name}, no sketches", sketches=False) for mode in (Mode("masked"), *noised)]
-    return [plain, *masked, *noised, *blind]
+    # Noise also keeps devices from seeing that they hold a single label: without claims, what else it does is left.
+    silent = [
+        mode._replace(name=f"{mode.name}, no claims", claims=False, sketches=False)
+        for mode in (Mode("masked"), *noised)
+    ]
+    return [plain, *masked, *noised, *blind, *silent]
 
 
 def bill(setting: Setting, mode: Mode) -> SumCost:
@@ -75,6 +81,8 @@ def bill(setting: Setting, mode: Mode) -> SumCost:
 def with_mode(config: Config, mode: Mode, seed: int, dataset: Dataset) -> tuple[Config, Setting]:
     """The setting as devices tell of it, and the configuration with what the learner has left to spend."""
     asked = {"privacy.epsilon": mode.epsilon, "privacy.contributors": mode.contributors}
+    if not mode.claims:
+        asked["marginal.spread"] = 0.0
     setting = setting_of(config.with_(**asked), seed, dataset)
     told = setting.reported_network
     if not mode.masked and told.label_distance is not None:
