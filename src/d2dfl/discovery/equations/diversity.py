@@ -39,6 +39,15 @@ def metric_code(name: str) -> MetricCode:
 
 
 @leaf
+def sum_of(values: Any) -> Any:
+    """The sum of a vector, as `values.sum()` adds it up in compiled code, which cannot be loaded without SciPy's linear algebra."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+@leaf
 def largest_distance(metric: Any, partitions: Any) -> Any:
     """The largest value that the metric can take."""
     if metric.code == OWN:
