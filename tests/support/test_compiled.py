@@ -195,7 +195,8 @@ def test_kept_code_is_loaded_without_what_compiling_needs(folder: Path) -> None:
     run(folder, "-c", CALL_MORE)
     lines = run(folder, "-c", CALL_MORE)
     assert lines[0] == "[[0.0, 0.0], [1.0, 1.0], [2.0, 4.0]] 1 False"
-    assert lines[1:] == ["3 1", "[1.0, 0.0] 1", "20.0"]  # whatever it needs is there all the same, and more can be compiled
+    # Whatever code needs is there all the same, and more can be compiled.
+    assert lines[1:] == ["3 1", "[1.0, 0.0] 1", "20.0"]
 
 
 TRAINED = """

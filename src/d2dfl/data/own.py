@@ -7,9 +7,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.data.catalogue import Kind
 from d2dfl.data.columns import Arrays, RowError, array_of, arrays_from, listed, numbers
-from d2dfl.data.dataset import Dataset, Owners, standardise
+from d2dfl.data.dataset import Dataset, Kind, Owners, standardise
 from d2dfl.data.datasets import FEWEST, LARGEST_VALUE, split_rows
 from d2dfl.errors import UserError
 from d2dfl.memory import check_memory
