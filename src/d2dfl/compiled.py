@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 NOT_KEPT = (
     "compiled code is not kept: no folder for it can be written (set NUMBA_CACHE_DIR to one that can); "
