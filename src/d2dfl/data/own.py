@@ -214,6 +214,11 @@ def _text(value: Any) -> Any:
     return value if isinstance(value, int | np.integer) else str(value)
 
 
+def _whole(value: Any) -> Any:
+    """A number without a fraction as a whole one; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _missing(values: NDArray[Any]) -> int | None:
     """The first row without a value."""
     if values.dtype.kind == "f":
@@ -304,7 +309,7 @@ def _test_part(
     if not names:
         return inputs, numbers("test targets", values).astype(np.float32)
     place = {name: number for number, name in enumerate(names)}
-    texts = [str(_text(value)) for value in (values.astype(np.int64) if values.dtype.kind == "f" else values).tolist()]
+    texts = [str(_text(_whole(value))) for value in values.tolist()]
     unknown = next((text for text in texts if text not in place), None)
     if unknown is not None:
         raise UserError(f"the test part has the label {unknown!r:.40}, which y does not have: it has {listed(names)}")
