@@ -1,14 +1,11 @@
 """`python -m d2dfl`, and the command d2dfl: a stop while the program still loads ends it without a word."""
 
-import os
 import signal
 
 
 def main() -> None:
     """Load the command line, and run it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # NumPy's idle threads wait for work in a circle, by default 2^28 ticks of the clock: a tenth of a second of every command.
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
     from d2dfl.cli.app import main as command_line
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
