@@ -217,7 +217,8 @@ def _round(
     for device in range(devices):
         for number in range(edges):
             set_link(board, terms, play, device, number, np.int64(links[device, number]))
-    local[:] = play.local
+    for device in range(devices):  # not local[:] = …: that takes the compiler a second, for the sentence about a wrong shape
+        local[device] = play.local[device]
     agreement = agreement_in(play.shape)
     whole = total_reward(terms, play.local, agreement, board.members, board.budget, play.used)
     objective = whole / devices
