@@ -24,10 +24,10 @@ from d2dfl.discovery.equations.reward import (
     total_reward,
 )
 from d2dfl.discovery.game.board import Board, free_choice
-from d2dfl.discovery.game.revisions import temperature_unit
 from d2dfl.discovery.game.rewards import agreement_in
 from d2dfl.discovery.game.search import anneal, descend
 from d2dfl.discovery.game.state import NO_LINK, load, set_link, start
+from d2dfl.discovery.game.units import temperature_unit
 from d2dfl.discovery.methods import greedy, marginal
 from d2dfl.discovery.methods.costs import EXACT_DEVICES, sweep_effort
 from d2dfl.discovery.task import LinkChoice, Task
