@@ -49,7 +49,7 @@ def test_the_list_of_experiments_loads_neither_pytorch_nor_a_compiler() -> None:
     assert not loaded("reproduce", "list") & {"numba", "torch", "scipy", "sklearn", "matplotlib"}
 
 
-@pytest.mark.parametrize("method", ["closest", "qlearning"])
+@pytest.mark.parametrize("method", ["marginal", "closest", "qlearning"])
 def test_a_discovery_loads_only_what_runs_kept_kernels(method: str) -> None:
     command = ["discover", "--devices", "5", "--method", method, "--set", "qlearning.steps=5"]
     loaded(*command)  # compiles them where nobody has
