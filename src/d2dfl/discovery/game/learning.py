@@ -34,6 +34,7 @@ class LearnerState(NamedTuple):
     messages: NDArray[np.float64]  # [1] sent by all
     counts: NDArray[np.float64]  # [1] counts inside them
     reals: NDArray[np.float64]  # [1] real numbers inside them
+    bits: NDArray[np.float64]  # [1] bits of masked sums
 
 
 class Cooling(NamedTuple):

@@ -90,7 +90,10 @@ def tell_expected_prices(
         cost += board.drop[receiver, slot]
         for label in range(partitions):
             asked = play.request[receiver, edge, label]
-            whole, surplus = told.demand[receiver, edge, label] + asked, board.surplus[board.candidates[receiver, slot], label]
+            whole, surplus = (
+                told.demand[receiver, edge, label] + asked,
+                board.surplus[board.candidates[receiver, slot], label],
+            )
             amounts[edge, label] = asked if whole <= surplus else asked * surplus / whole
             sent[label] += amounts[edge, label]
             after[label] += amounts[edge, label] * (1.0 - board.drop[receiver, slot])

@@ -31,18 +31,14 @@ def _choose(
     present = (told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge])
     answers, asked = np.empty((ASKED, 3, partitions)), np.full(ASKED, NO_LINK)
     value, extra = np.full(slots, HOPELESS), np.zeros(slots)
-    none = expected_worth(
-        board, terms, play, told, standing, used, receiver, edge, NO_LINK, present, after, sent
-    )
+    none = expected_worth(board, terms, play, told, standing, used, receiver, edge, NO_LINK, present, after, sent)
     best_none = none + gumbel(learner, key, receiver, noise) if free else HOPELESS
     here = none
     for slot in range(slots):
         if not learner.useful[receiver, slot] or taken(play.slots, receiver, edge, slot):
             continue
         offer = present if slot == old else (zero, learner.introduced[board.candidates[receiver, slot]], zero)
-        value[slot] = expected_worth(
-            board, terms, play, told, standing, used, receiver, edge, slot, offer, after, sent
-        )
+        value[slot] = expected_worth(board, terms, play, told, standing, used, receiver, edge, slot, offer, after, sent)
         if slot == old:
             here = value[slot]
         extra[slot] = gumbel(learner, key, receiver, noise) + learner.claim[receiver, slot]
@@ -68,9 +64,7 @@ def _choose(
         make_offer(board, terms, play, learner.prices, transmitter, receiver, board.need[receiver], row)
         say(learner, 2, 2 * partitions, 2 * partitions)
         learner.spent[receiver] += 2
-        value[top] = expected_worth(
-            board, terms, play, told, standing, used, receiver, edge, top, row, after, sent
-        )
+        value[top] = expected_worth(board, terms, play, told, standing, used, receiver, edge, top, row, after, sent)
         asked[number] = top
         number += 1
     if top >= 0 and top != old and place < 0:
@@ -81,7 +75,16 @@ def _choose(
 
 @part
 def _revise_link(
-    board: Any, terms: Any, play: Any, learner: Any, key: Any, receiver: Any, edge: Any, temperature: Any, noise: Any, free: Any
+    board: Any,
+    terms: Any,
+    play: Any,
+    learner: Any,
+    key: Any,
+    receiver: Any,
+    edge: Any,
+    temperature: Any,
+    noise: Any,
+    free: Any,
 ) -> Any:
     """One device reconsiders one of its links. Returns whether it changed."""
     told, old = learner.told, np.int64(play.slots[receiver, edge])
@@ -97,13 +100,16 @@ def _revise_link(
     learner.spent[receiver] += messages
     beyond = (learner.claim[receiver, top] if top >= 0 else 0.0) - (learner.claim[receiver, old] if old >= 0 else 0.0)
     if done and (
-        (old < 0 and not free)
-        or keeps(learner, key, receiver, change + beyond, expected + beyond, temperature, noise)
+        (old < 0 and not free) or keeps(learner, key, receiver, change + beyond, expected + beyond, temperature, noise)
     ):
         return True
     if not done:
         learner.taking_turns[receiver] = False  # its account does not pay for more
-    told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge] = before[0], before[1], before[2]
+    told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge] = (
+        before[0],
+        before[1],
+        before[2],
+    )
     if done:
         _, messages, _ = put_link(board, terms, play, learner, receiver, edge, old, UNLIMITED)
         learner.spent[receiver] += messages
@@ -111,9 +117,7 @@ def _revise_link(
 
 
 @part
-def revise(
-    board: Any, terms: Any, play: Any, learner: Any, cooling: Any, key: Any, receiver: Any, free: Any
-) -> Any:
+def revise(board: Any, terms: Any, play: Any, learner: Any, cooling: Any, key: Any, receiver: Any, free: Any) -> Any:
     """One device reconsiders the next of its links. Returns whether it changed."""
     edge = learner.turns[receiver] % play.slots.shape[1]
     learner.turns[receiver] += 1

@@ -1,4 +1,4 @@
-"""What temperatures are measured in: the mean over the devices of the best gain that each could have alone."""
+"""What temperatures are measured in: the best gain that a device could have if nobody else asked for anything."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ from d2dfl.discovery.game.rewards import labelled_score
 
 
 @kernel
-def temperature_unit(board: Any, terms: Any, play: Any, useful: Any) -> Any:
-    """The unit, from a game without links."""
-    unit = 0.0
+def gains_alone(board: Any, terms: Any, play: Any, useful: Any) -> Any:
+    """[device] the best gain that it could have, from a game without links."""
+    gains = np.empty(len(useful))
     for receiver in range(len(useful)):
-        unit += _best_alone(board, terms, play, board.gauss, useful, receiver) / len(useful)
-    return unit
+        gains[receiver] = _best_alone(board, terms, play, board.gauss, useful, receiver)
+    return gains
 
 
 @part

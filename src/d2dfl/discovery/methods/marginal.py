@@ -14,13 +14,15 @@ move's marginal contribution, J with it minus J without. It is kept if it improv
 as often as log-linear learning does. Else it is taken back. So the game is an exact potential game with the network's
 objective as its potential, estimates only decide what is tried, and a cold network never gets worse.
 
-Nobody knows anything of the whole network but two sums that go up and down a tree at the start (the population's counts; the mean
-gain that temperatures are measured in). A device's temperature falls with what it has spent of its own account. From COLD of it
+Nobody knows anything of the whole network but two masked sums at the start (the population's counts; the mean gain that
+temperatures are measured in). A device's temperature falls with what it has spent of its own account. From COLD of it
 on only improvements are kept, and proposals stay noisy, so that other links are tried than those that look best. A token
 brings the turn to the next device and counts the turns since something changed. Never is more spent than the account, V, Q and U
 over the final links included: a request says how many messages it may take, and whoever would need more refuses. PAPER.md lists
 which numbers cross which link.
 """
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,15 +35,18 @@ from d2dfl.discovery.game.offers import introductory_prices, nothing_told
 from d2dfl.discovery.game.pair_claims import claim_values
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.game.state import Play, start
-from d2dfl.discovery.game.units import temperature_unit
+from d2dfl.discovery.game.units import gains_alone
 from d2dfl.discovery.methods.costs import INTRODUCTIONS
 from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
+from d2dfl.partition.masked.bill import masked_sum_cost
+from d2dfl.partition.masked.words import FixedPoint
 from d2dfl.partition.sketches import VALUES
 from d2dfl.rng import device_keys
 
 COLD = 0.7  # share of an account from which on only improvements are kept
 RESTLESS = 0.6  # of the first temperature: proposals are at least so noisy
-SUMS = 4  # messages a device: two sums up and down a tree, since the second needs the first
+WORD_BITS = 64  # of the masked sums
+LARGEST_GAIN = 1e6  # that a device adds to the mean gain
 STOP = 1  # message a device: the turns are over
 STRIDES = 50  # times that progress is shown
 
@@ -66,16 +71,16 @@ def introduce(
     if board.gauss is None:
         useful = known & _useful(board)
         introduced = np.asarray(introductory_prices(board, terms))
-        numbers, sums, times = partitions, 1.0, 1
+        numbers, told_sums, times = partitions, 0.0, 1
     else:
         # Clusters of the transmitter there and of the receiver back, and everybody's sums to begin with.
         useful, introduced = known, np.zeros((0, partitions))
         d = components_of(board.gauss.own.shape[2])
-        numbers, sums, times = int(partitions * (d + d * (d + 1) / 2.0)), d * (d + 1.0) + 2.0 * d + 2.0, 2
+        numbers, told_sums, times = int(partitions * (d + d * (d + 1) / 2.0)), 2.0 * (d * (d + 1.0) + 2.0 * d + 2.0), 2
     told = (devices, edges, partitions) if board.gauss is None else (0, edges, partitions)
-    fixed = times * heard + SUMS + STOP + int(lists)
+    sums = masked_sum_cost(devices, [partitions, 1, *sketches], word_bits=WORD_BITS)
+    walked = STOP + int(lists)
     introductions = float(times * heard.sum())
-    tree = 0.5 * SUMS * devices
     return LearnerState(
         useful=useful,
         told=nothing_told(*told),
@@ -83,17 +88,16 @@ def introduce(
         introduced=introduced,
         bonus=np.zeros(known.shape if board.gauss is not None else (0, 0), dtype=np.float32),
         claim=claim,
-        account=(budget - NEGOTIATION * edges - fixed).astype(np.int64),
+        account=budget - NEGOTIATION * edges - times * heard - walked - math.ceil(sums.messages / devices),
         spent=np.zeros(devices, dtype=np.int64),
-        taking_turns=useful.any(axis=1),
+        taking_turns=np.asarray(useful.any(axis=1)),
         draws=np.zeros(devices, dtype=np.int64),
         turns=np.zeros(devices, dtype=np.int64),
         quiet=np.zeros(1, dtype=np.int64),
-        messages=np.array([float(fixed.sum())]),
-        counts=np.array(
-            [(introductions + tree) * partitions + lists * devices * partitions * (partitions - 1) / 2.0]
-        ),
-        reals=np.array([numbers * introductions + 2.0 * sums * devices + sketches]),
+        messages=np.array([introductions + walked * devices + sums.messages]),
+        counts=np.array([introductions * partitions + lists * devices * partitions * (partitions - 1) / 2.0]),
+        reals=np.array([numbers * introductions + told_sums * devices]),
+        bits=np.array([sums.bits]),
     )
 
 
@@ -104,17 +108,17 @@ def _claims(
     spread: float,
     edges: int,
     label_distance: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.float32], float, float]:
-    """[receiver, slot] what claims on pairs of labels are worth; messages a device and real numbers in all that they take."""
+) -> tuple[NDArray[np.float32], float, list[int]]:
+    """[receiver, slot] what claims on pairs of labels are worth; messages a device for the list; numbers in masked sums."""
     claim = np.zeros(known.shape, dtype=np.float32)
     if spread > 0.0 and not terms.clustered:
         claim = (terms.own * spread * claim_values(board, known, edges, label_distance)).astype(np.float32)
     if not claim.any():
-        return claim, 0.0, 0.0
-    # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before, the sums from
-    # which everybody learns how far apart labels lie go up and down with the counts.
-    devices, partitions = board.counts.shape
-    return claim, 2.0 * edges, 0.0 if label_distance is None else 2.0 * devices * partitions * VALUES
+        return claim, 0.0, []
+    # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before, masked sums count
+    # who contributes to a label's sketch, and add up the sketches from which everybody learns how far apart labels lie.
+    partitions = board.counts.shape[1]
+    return claim, 2.0 * edges, [] if label_distance is None else [partitions, partitions * (VALUES + 1)]
 
 
 def _useful(board: Board) -> NDArray[np.bool_]:
@@ -155,6 +159,7 @@ def find(task: Task) -> LinkChoice:
         task.progress(min(float(learner.spent.sum()) / whole, 1.0))
     discovery = task.config.discovery
     bits = float(learner.counts[0]) * discovery.count_bits + float(learner.reals[0]) * discovery.real_bits
+    bits += float(learner.bits[0])
     return LinkChoice(play.slots, float(learner.messages[0]), bits, int(learner.turns.sum()))
 
 
@@ -168,5 +173,8 @@ def _cooling(
 ) -> Cooling:
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     choices = 1.0 + float(learner.useful.sum(axis=1).mean())
-    unit = float(temperature_unit(board, terms, play, learner.useful))
+    devices = len(learner.account)
+    word = FixedPoint(devices, LARGEST_GAIN, WORD_BITS)  # as devices write it for the masked sum
+    gains = np.minimum(gains_alone(board, terms, play, learner.useful), LARGEST_GAIN)
+    unit = float(word.numbers(word.words(gains).sum(keepdims=True))[0]) / devices
     return Cooling(temperature * unit / max(float(np.log(choices)), 1.0), COLD, RESTLESS, patience)
