@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import inlined, kernel, leaf
+from d2dfl.config.metrics import BUILT_IN as BUILT_IN
 from d2dfl.config.metrics import METRICS, Metric
 from d2dfl.discovery.equations.own_metric import call_own, check_own, own_metric
 from d2dfl.errors import UserError
 
-BUILT_IN = ("total-variation", "wasserstein", "jensen-shannon")
-TOTAL_VARIATION, WASSERSTEIN, JENSEN_SHANNON, OWN = range(4)
+TOTAL_VARIATION, WASSERSTEIN, JENSEN_SHANNON = range(len(BUILT_IN))
+OWN = len(BUILT_IN)
 
 
 class MetricCode(NamedTuple):
