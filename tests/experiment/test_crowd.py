@@ -12,12 +12,12 @@ from comparisons import compared, contents, small
 from d2dfl import UserError, preset
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.experiment.cell import Cell
+from d2dfl.experiment.cell_steps import dataset_of, prepared
 from d2dfl.experiment.compare import compare, plan_of
 from d2dfl.experiment.crowd import distance_chart, draw_crowd
 from d2dfl.experiment.pipeline import train
 from d2dfl.experiment.store import run_folder
 from d2dfl.federation import State, training
-from d2dfl.paper.cells import dataset_of, prepared
 from d2dfl.report.findings import Findings
 from d2dfl.transfer import held_counts
 

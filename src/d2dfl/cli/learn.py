@@ -29,6 +29,7 @@ def compare_and_print(
     config: Config,
     methods: Sequence[str],
     seeds: Sequence[int],
+    *,
     out: Path | None,
     default: Path,
     resume: bool,
@@ -134,7 +135,7 @@ def _show_finished(folder: Path) -> None:
     say(f"results: {folder}, which was finished before; nothing was run")
 
 
-def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
+def rerun_and_print(folder: Path, *, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.methods import IID, method_named
     from d2dfl.experiment.store import comparison_in, plugins_of
@@ -144,7 +145,7 @@ def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool,
     try:
         config, methods, seeds = comparison_in(folder)
         names = [method_named(name).name for name in methods if name != IID]
-        compare_and_print(config, names, seeds, out, default, resume, logs)
+        compare_and_print(config, names, seeds, out=out, default=default, resume=resume, logs=logs)
     except UserError as error:
         absent = plugins_of(folder) if str(error).startswith("there is no ") else []
         if not absent:

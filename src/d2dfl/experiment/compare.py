@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.config import Config
+from d2dfl.config import Config, config_from
+from d2dfl.config.seeds import checked_seeds
 from d2dfl.data import Dataset
-from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
+from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE, methods_named
 from d2dfl.energy.ledger import Ledger
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
@@ -126,9 +127,10 @@ def title_of(method: str) -> str:
     return "i.i.d. shuffle" if method == IID else METHODS[method].title
 
 
-def with_yardsticks(methods: Sequence[str]) -> list[str]:
+def with_yardsticks(methods: str | Sequence[str]) -> list[str]:
     """Methods, each once, and what they are held against: no exchange and the i.i.d. shuffle."""
-    return list(dict.fromkeys([*(name for name in methods if name != IID), NO_EXCHANGE, IID]))
+    named = methods_named(methods if isinstance(methods, str) else [name for name in methods if name != IID])
+    return list(dict.fromkeys([*named, NO_EXCHANGE, IID]))
 
 
 def plan_of(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> Plan:
@@ -137,9 +139,9 @@ def plan_of(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> Pla
 
 
 def compare(
-    config: Config,
-    methods: Sequence[str],
-    seeds: Sequence[int],
+    config: Config | Mapping[str, Any] | None,
+    methods: str | Sequence[str],
+    seeds: int | Sequence[int],
     record: RunFolder | None = None,
     progress: Step = silent,
     logs: Sequence[str] = (),
@@ -148,11 +150,13 @@ def compare(
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
+    `config`: all settings, or those that are changed by their names. `methods`: names, or "all". `seeds`: how many, or which.
     With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
     where scores are written in that folder while training goes on: tensorboard, csv. Data, links and model are those that
     the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see.
     """
     check_logs(logs)
+    config, seeds = config_from(config, Config()), checked_seeds(seeds)
     cells = [Cell("", name, name, seed, config) for seed in seeds for name in with_yardsticks(methods)]
     # First of all: minutes of discovery would be in vain for a model that is not there, rows that fit nowhere, or a checkpoint
     # that turns out to be damaged.
