@@ -7,7 +7,7 @@ counted. The best known graph is the best of `marginal`, `greedy` and `optimum`:
 2,000 messages up to 25 devices, fewer and shorter ones beyond (`effort`), so there shares are measured against a weaker best. Share
 0 is no exchange. Networks from 7000 on, which nothing was tuned on.
 
-    python benchmarks/variety.py [--networks 6] [--mixes 10] [--first 7000] [--links 1,5] [--only devices,mix] [--json OUT]
+    python benchmarks/variety.py [--networks 6] [--mixes 8] [--first 7000] [--links 1,5] [--only devices,mix] [--json OUT]
 """
 
 import argparse
@@ -80,9 +80,19 @@ def settings() -> Iterator[Setting]:
     yield Setting("devices", "50", {"network.devices": 50}, networks=4)
 
 
+def claims() -> Iterator[Setting]:
+    """Devices with a single label claim pairs of labels, which is no part of the objective: with and without it."""
+    two, ten = ({"network.partitions": labels, "network.labels_per_device": 1} for labels in (2, 10))
+    without = {"marginal.spread": 0.0}
+    yield Setting("claims", "none, labels 2", {**two, **without})
+    yield Setting("claims", "1 label of 10 a device", ten)
+    yield Setting("claims", "none, 1 label of 10 a device", {**ten, **without})
+    yield Setting("claims", "none, Dirichlet 0.1", without, 0.1)
+
+
 def large() -> Iterator[Setting]:
-    yield Setting("devices", "100", {"network.devices": 100}, networks=3)
-    yield Setting("devices", "200", {"network.devices": 200}, networks=2)
+    yield Setting("devices", "100", {"network.devices": 100}, networks=2)
+    yield Setting("devices", "200", {"network.devices": 200}, networks=1)
 
 
 def mix(seed: int) -> Setting:
@@ -161,24 +171,25 @@ def show_worst(results: Mapping[str, Mapping[str, list[float]]], links: list[int
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=6)
-    parser.add_argument("--mixes", type=int, default=10)
+    parser.add_argument("--mixes", type=int, default=8)
     parser.add_argument("--first", type=int, default=7000, help="seed of the first network")
     parser.add_argument("--links", default="1,5")
     parser.add_argument("--only", default="", help="factors, separated by commas; all if empty")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     links = [int(count) for count in options.links.split(",")]
-    mixed = [(mix(seed), seed) for seed in range(options.first, options.first + options.mixes)]
-    lines = [(one, options.first) for one in settings()] + mixed + [(one, options.first) for one in large()]
+    first = options.first
+    mixed = [(mix(seed), seed) for seed in range(first, first + options.mixes)]
+    lines = [*((one, first) for one in (*settings(), *claims())), *mixed, *((one, first) for one in large())]
     wanted = options.only.split(",") if options.only else [setting.factor for setting, _ in lines]
     heads = [f"{method}, {count} links (lowest)" for count in links for method in ("marginal", "greedy")]
     print("| setting | networks | " + " | ".join(heads) + " |\n|---|" + "---:|" * (1 + len(heads)), flush=True)
     results: dict[str, dict[str, list[float]]] = {}
-    for setting, first in lines:
+    for setting, at in lines:
         if setting.factor not in wanted:
             continue
         many = min(setting.networks or options.networks, options.networks)
-        results[setting.name] = row(setting, links, range(first, first + many))
+        results[setting.name] = row(setting, links, range(at, at + many))
         if options.json:
             options.json.write_text(json.dumps(results, indent=1))
     show_worst(results, links)

@@ -68,14 +68,16 @@ def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, f
 
 @kernel
 def descend(board: Any, terms: Any, play: Any, free: Any) -> Any:
-    """Best responses in turn until none improves. Returns N times the objective."""
+    """Best responses in turn until none changes anything. Returns N times the objective."""
     devices, edges = play.slots.shape
-    improved = True
-    while improved:
-        improved = False
+    changed = True
+    while changed:
+        changed = False
         for receiver in range(devices):
             for edge in range(edges):
-                if best_response(board, terms, play, receiver, edge, free) > 0.0:
-                    improved = True
+                old = play.slots[receiver, edge]
+                best_response(board, terms, play, receiver, edge, free)
+                # A link that had to be taken counts, whatever it cost: others may answer to it.
+                changed = changed or play.slots[receiver, edge] != old
     agreement = agreement_in(play.shape)
     return total_reward(terms, play.local, agreement, board.members, board.budget, play.used)

@@ -27,10 +27,10 @@ from d2dfl.discovery.equations.reward import (
 from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.rewards import agreement_in
 from d2dfl.discovery.game.search import anneal, descend
-from d2dfl.discovery.game.state import NO_LINK, load, set_link, start
+from d2dfl.discovery.game.state import NO_LINK, load, set_link, start, total
 from d2dfl.discovery.game.units import gains_alone
 from d2dfl.discovery.methods import greedy, marginal
-from d2dfl.discovery.methods.costs import EXACT_DEVICES, sweep_effort
+from d2dfl.discovery.methods.costs import exact_nodes, sweep_effort
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.progress import silent
 from d2dfl.rng import device_keys
@@ -209,7 +209,7 @@ def has_bound(terms: Terms) -> bool:
     )
 
 
-def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], float]:
+def _search(task: Task, board: Board, unit: float) -> NDArray[np.int32]:
     """Best of several starts, each brought to rest: annealed ones, the greedy graph, and a long run of our learner."""
     config, terms = task.config.optimum, task.terms
     free = free_choice(board, task.config.discovery.no_link)
@@ -229,31 +229,29 @@ def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], f
         if value > best_value:
             best, best_value = play.slots.copy(), value
         task.progress((number + 1) / (len(starts) + config.starts))
-    return best, best_value
+    return best
 
 
 def _possible(board: Board, sets: NDArray[np.int64], free: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """[device, choice] whether a device may choose that set: one that must choose has as many links as it can have."""
     sizes, heard = (sets >= 0).sum(axis=1), (board.candidates >= 0).sum(axis=1)
-    there = np.array([[(row[links[links >= 0]] >= 0).all() for links in sets] for row in board.candidates])
-    return there & (free[:, None] | (sizes >= np.minimum(sets.shape[1], heard)[:, None]))
+    there = ((sets < 0) | (board.candidates[:, sets] >= 0)).all(axis=2)
+    return np.asarray(there & (free[:, None] | (sizes >= np.minimum(sets.shape[1], heard)[:, None])))
 
 
-def _proof(
-    task: Task, board: Board, sets: NDArray[np.int64], bounds: NDArray[np.float64] | None, best: NDArray[np.int32], value: float
-) -> tuple[NDArray[np.int32], float, bool]:
-    """Branch and bound from the best graph known: the best graph, N times its objective, and whether that is proven."""
-    limit = task.config.optimum.nodes
+def _proof(task: Task, sets: NDArray[np.int64], limits: NDArray[np.float64], best: NDArray[np.int32]) -> LinkChoice:
+    """Branch and bound from the best graph known; limits[device, choice] bound what a choice is worth."""
+    board, terms, nodes = task.board(), task.terms, task.config.optimum.nodes
     possible = _possible(board, sets, free_choice(board, task.config.discovery.no_link))
     # Without a bound every graph must be visited: only where there are few enough.
-    if bounds is None and np.log(possible.sum(axis=1)).sum() > np.log(limit):
-        return best, value, False
-    table = np.where(possible, np.inf if bounds is None else bounds, -np.inf)
+    if not np.isfinite(limits).any() and np.log(possible.sum(axis=1)).sum() > np.log(nodes):
+        return LinkChoice(best)
+    table = np.where(possible, limits, -np.inf)
     order = np.argsort(-table, axis=1, kind="stable")
-    tree = Tree(sets, table, order, budget_ceiling(board, task.terms), limit)
-    found = best.copy()
-    value, nodes, proven = _branch(board, task.terms, start(board, task.terms, task.edges), tree, found, value)
-    return found, float(value), bool(proven)
+    tree = Tree(sets, table, order, budget_ceiling(board, terms), nodes)
+    found, value = best.copy(), total(board, terms, load(board, terms, best))
+    value, _, complete = _branch(board, terms, start(board, terms, task.edges), tree, found, value)
+    return LinkChoice(found, upper_bound=float(value) / len(found) if complete else None, proven=bool(complete))
 
 
 def find(task: Task) -> LinkChoice:
@@ -261,15 +259,15 @@ def find(task: Task) -> LinkChoice:
     board, terms = task.board(), task.terms
     empty = start(board, terms, task.edges)
     unit = float(gains_alone(board, terms, empty, board.candidates >= 0).mean()) or 1.0
-    best, value = _search(task, board, unit)
-    devices, bound, proven = task.network.devices, None, False
-    if devices > EXACT_DEVICES and task.edges > 1:
-        return LinkChoice(best)  # sets of links are too many
-    sets = link_sets(task.network.slots, task.edges)
-    bounds = np.asarray(choice_bounds(board, terms, sets)) if has_bound(terms) else None
-    if bounds is not None:
-        bound = (float(bounds.max(axis=1).sum()) + budget_ceiling(board, terms)) / devices
-    if devices <= EXACT_DEVICES:
-        best, value, proven = _proof(task, board, sets, bounds, best, value)
-        bound = value / devices if proven else bound
-    return LinkChoice(best, upper_bound=bound, proven=proven)
+    best = _search(task, board, unit)
+    devices, slots = board.candidates.shape
+    nodes = exact_nodes(task.config.optimum.nodes, devices, slots, task.edges, terms.clustered)
+    if task.edges > 1 and nodes == 0:
+        return LinkChoice(best)  # sets of links are too many, even to bound each of them
+    sets, bound = link_sets(slots, task.edges), None
+    limits = np.full((devices, len(sets)), np.inf)
+    if has_bound(terms):
+        limits = np.asarray(choice_bounds(board, terms, sets))
+        bound = (float(limits.max(axis=1).sum()) + budget_ceiling(board, terms)) / devices
+    exact = _proof(task, sets, limits, best) if nodes else LinkChoice(best)
+    return exact if exact.proven else exact._replace(upper_bound=bound)
