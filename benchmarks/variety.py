@@ -67,17 +67,17 @@ def settings() -> Iterator[Setting]:
         yield Setting("hears", str(slots), {"channel.slots": slots})
     for trust in (0.1, 0.25, 0.75, 1.0):
         yield Setting("trust", f"{trust:g}", {"network.trust": f"random:{trust:g}"})
-    for threshold in ("0.02", "0.08", "iid"):
-        yield Setting("threshold", threshold, {"network.threshold": threshold})
+    yield Setting("threshold", "0.02", {"network.threshold": "0.02"})
+    yield Setting("threshold", "iid", {"network.threshold": "iid"}, networks=3)
     for concentration in (0.1, 0.3):
-        yield Setting("Dirichlet", f"{concentration:g}", {}, concentration)
+        yield Setting("Dirichlet", f"{concentration:g}", {}, concentration, networks=3)
     for concentration in (0.1, 0.3, 1.0, 10.0):  # with low thresholds even devices need next to nothing
         changes = {"network.threshold": "iid"}
-        yield Setting("Dirichlet", f"{concentration:g}, threshold iid", changes, concentration)
+        yield Setting("Dirichlet", f"{concentration:g}, threshold iid", changes, concentration, networks=3)
     as_delivered = {"network.threshold": "iid", "reward.reliability_weight": 0.2, "channel.budget_share": 0.5}
-    yield Setting("preset", "best", as_delivered)
-    yield Setting("devices", "10", {"network.devices": 10})
-    yield Setting("devices", "50", {"network.devices": 50}, networks=4)
+    yield Setting("preset", "best", as_delivered, networks=3)
+    yield Setting("devices", "10", {"network.devices": 10}, networks=6)
+    yield Setting("devices", "50", {"network.devices": 50}, networks=2)
 
 
 def claims() -> Iterator[Setting]:

@@ -23,6 +23,21 @@ def random_slot(board: Any, receiver: Any, draw: Any) -> Any:
 
 
 @kernel
+def usual_change(board: Any, terms: Any, play: Any, key: Any, rounds: Any) -> Any:
+    """Mean size of the changes that random links make to N times the objective, as one follows the other."""
+    devices, edges = play.slots.shape
+    whole, made = 0.0, 0
+    for draw in range(rounds * devices * edges):
+        receiver, edge = draw % devices, draw // devices % edges
+        slot = random_slot(board, receiver, uniform(key, draw))
+        if slot != play.slots[receiver, edge] and (slot < 0 or not taken(play.slots, receiver, edge, slot)):
+            change, _, _ = set_link(board, terms, play, receiver, edge, slot)
+            whole += abs(change)
+            made += 1
+    return whole / max(made, 1)
+
+
+@kernel
 def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, cold: Any, free: Any) -> None:
     """Metropolis sweeps over all links, the temperature falling geometrically from hot to cold."""
     devices, edges = play.slots.shape

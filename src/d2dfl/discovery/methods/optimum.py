@@ -26,7 +26,7 @@ from d2dfl.discovery.equations.reward import (
 )
 from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.rewards import agreement_in
-from d2dfl.discovery.game.search import anneal, descend
+from d2dfl.discovery.game.search import anneal, descend, usual_change
 from d2dfl.discovery.game.state import NO_LINK, load, set_link, start, total
 from d2dfl.discovery.game.units import gains_alone
 from d2dfl.discovery.methods import greedy, marginal
@@ -36,6 +36,7 @@ from d2dfl.progress import silent
 from d2dfl.rng import device_keys
 
 HOT, COLD = 0.3, 0.01  # annealing, in units of the mean gain a device could have alone
+ROUNDS = 4  # of random links, to see how much a link changes
 NARROW = 100  # steps of the one-dimensional search in the bound
 
 
@@ -218,13 +219,19 @@ def _search(task: Task, board: Board, unit: float) -> NDArray[np.int32]:
     starts = [greedy.find(quiet).slots, marginal.find(long).slots]
     sweeps = max(1, round(config.sweeps * sweep_effort(board.candidates.shape[1], task.edges, terms.clustered)))
     keys = device_keys(task.seed, "optimum", task.stage, devices=config.starts)
+    changes_key = device_keys(task.seed, "optimum changes", task.stage, devices=1)[0]
+    usual = float(usual_change(board, terms, start(board, terms, task.edges), changes_key, ROUNDS))
+    # Where only several links together pay (a gate of labels), what one brings alone says little about how high the
+    # walls are. So every second start is as hot as a link's usual change.
+    hot = (HOT * unit, max(HOT * unit, usual))
     best_value = -np.inf
     for number in range(len(starts) + config.starts):
         if number < len(starts):
             play = load(board, terms, starts[number])
         else:
             play = start(board, terms, task.edges)
-            anneal(board, terms, play, keys[number - len(starts)], sweeps, HOT * unit, COLD * unit, free)
+            first = hot[(number - len(starts)) % 2]
+            anneal(board, terms, play, keys[number - len(starts)], sweeps, first, COLD / HOT * first, free)
         value = float(descend(board, terms, play, free))
         if value > best_value:
             best, best_value = play.slots.copy(), value
