@@ -12,22 +12,22 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.charts import curve_chart, energy_bars, rounds_text
 from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.crowd import Series, distance_chart, distances, draw_crowd
-from d2dfl.experiment.device_scores import KEY, device_chart, device_table
+from d2dfl.experiment.device_scores import device_chart, device_table
 from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.inputs import configured_links
-from d2dfl.experiment.maps import MANY, layer_of, map_of, with_exchange
+from d2dfl.experiment.maps import MANY
 from d2dfl.experiment.measures import FEW_TESTS, LEAST, LEAST_GAP
 from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.experiment.results import Against, Row
+from d2dfl.experiment.seed_maps import drawn_seeds, seed_maps
 from d2dfl.experiment.store import CONFIG, TABLE
 from d2dfl.experiment.takeaways import comparison_command, comparison_takeaway
 from d2dfl.notebook import counted
 from d2dfl.report.drawing.lines import figure_of, write_figure
-from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, span
+from d2dfl.report.findings import Chart, Findings, Picture, Table, span
 from d2dfl.storage import write_whole
 from d2dfl.terminal import UNKNOWN, number, with_ends
 
-MOST_LINKS = 6000  # of all maps of a page together: some two megabytes
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 
 
@@ -198,7 +198,7 @@ def findings(comparison: Comparison) -> Findings:
             )
         ),
         bars=(energy_bars(comparison.results, comparison.point, "Joules by purpose"),),
-        maps=_maps(comparison),
+        maps=() if _crowded(comparison) else seed_maps(comparison),
         pictures=(
             *((Picture("Distance to i.i.d. where devices stand", "graphs.png"),) if _crowded(comparison) else ()),
             *((Picture("Embeddings of test inputs", "embeddings.png"),) if comparison.embeddings else ()),
@@ -235,44 +235,11 @@ def _by_device(comparison: Comparison) -> Table | None:
     return device_table(comparison.results, list(map(first.device_name, range(first.devices))), held)
 
 
-def _maps(comparison: Comparison) -> tuple[Map, ...]:
-    """The graphs of every seed, as long as a page can hold them."""
-    if _crowded(comparison):
-        return ()
-    return tuple(_map(comparison, seed) for seed in _drawn(comparison))
-
-
-def _drawn(comparison: Comparison) -> list[int]:
-    """Seeds whose graphs are shown: the first, and others as long as there are not too many links."""
-    room, seeds = MOST_LINKS, list[int]()
-    for seed in comparison.results.seeds:
-        found = [item.discovery for item in comparison.prepared if item.setting.seed == seed and item.discovery]
-        room -= sum(len(one.graph.links[0]) for one in found)
-        if seeds and room < 0:
-            break
-        seeds.append(seed)
-    return seeds
-
-
 def _notes(comparison: Comparison) -> tuple[str, ...]:
-    left = 0 if _crowded(comparison) else len(comparison.results.seeds) - len(_drawn(comparison))
+    left = 0 if _crowded(comparison) else len(comparison.results.seeds) - len(drawn_seeds(comparison))
     return (
         (f"the map shows all seeds but the last {left}: their graphs have too many links for a page",) if left else ()
     )
-
-
-def _map(comparison: Comparison, seed: int) -> Map:
-    """The graphs of one seed, with what moved over them and how devices fared."""
-    layers = []
-    for item, values in zip(comparison.prepared, comparison.values, strict=True):
-        if item.setting.seed == seed and item.discovery is not None:
-            layer, moved = layer_of(title_of(item.method), item.discovery), item.exchanged
-            if moved is not None:
-                of = item.setting.partitioning.partition_of
-                layer = with_exchange(layer, item.discovery.network, moved, of, values.get(KEY) or ())
-            layers.append(layer)
-    setting = next(item.setting for item in comparison.prepared if item.setting.seed == seed)
-    return map_of(f"Seed {seed}", setting.network, layers)
 
 
 def write_all(comparison: Comparison, folder: Path) -> None:

@@ -24,7 +24,7 @@ def section(entry: PageEntry, place: str, colours: Colours, names: Colours) -> H
         _notes(found),
         _again(found),
     ]
-    body = tag("div", *parts, class_="body", id=f"{place}-body")
+    body = tag("div", *parts, class_="content", id=f"{place}-body")
     return tag("section", _heading(found, place), body, id=place, class_="record", aria_labelledby=f"{place}-title")
 
 

@@ -96,7 +96,7 @@ def _matrix(verdicts: Sequence[Verdict]) -> Html:
         counts = _counts(systems[name])
         cells = (tag("td", str(counts.get(kind, 0)), class_=_kind(kind) if counts.get(kind) else "") for kind in kinds)
         body.append(tag("tr", tag("th", name, scope="row"), *cells, **_marked(name)))
-    head = _head(["Measured", *kinds])
+    head = _head(["System", *kinds])
     inside = tag("table", head, tag("tbody", *body), class_="numbers matrix", data_name="verdicts-by-system")
     return tag("figure", tag("figcaption", "For whom the paper's numbers hold"), boxed(inside), class_="table")
 

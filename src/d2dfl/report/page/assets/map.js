@@ -47,9 +47,13 @@ class DeviceMap {
   enough() {
     const worst = this.map.layers.map((layer) => {
       const sizes = layer.links.map(expected).sort((a, b) => b - a);
-      return sizes.length > MANY_LINKS ? sizes[MANY_LINKS - 1] : 0;
+      if (sizes.length <= MANY_LINKS) return 0;
+      const least = Math.ceil(sizes[MANY_LINKS - 1]);
+      const above = sizes.filter((size) => size >= least + 1).length; // many may carry the same
+      const here = sizes.filter((size) => size >= least).length;
+      return here > MANY_LINKS && above > MANY_LINKS / 4 ? least + 1 : least;
     });
-    return Math.ceil(Math.max(0, ...worst));
+    return Math.max(0, ...worst);
   }
 
   heads() {

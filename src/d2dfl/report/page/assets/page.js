@@ -94,7 +94,7 @@ class Folding {
     this.buttons = new Map();
     if (this.sections.length <= SECTIONS) return;
     for (const section of this.sections) {
-      const body = section.querySelector(".body");
+      const body = section.querySelector(".content");
       const button = html("button", { type: "button", class: "unfold", "aria-controls": body.id });
       button.addEventListener("click", () => this.set(section, body.hidden));
       section.querySelector("header").append(button);
@@ -111,7 +111,7 @@ class Folding {
   set(section, open) {
     const button = this.buttons.get(section);
     if (!button) return;
-    section.querySelector(".body").hidden = !open;
+    section.querySelector(".content").hidden = !open;
     button.setAttribute("aria-expanded", String(open));
     button.textContent = open ? "Show less" : "Show charts and tables";
   }
