@@ -23,6 +23,7 @@ from d2dfl.experiment.cells import keep_cells
 from d2dfl.experiment.device_scores import KEY, device_scores, label_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
+from d2dfl.experiment.maps import MANY
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
 from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
@@ -275,10 +276,10 @@ def _measured(
 
 
 def _by_device(done: TrainedCell, scores: NDArray[np.float64] | None) -> Values:
-    """The score of every device on its own labels, where that can be told."""
-    if scores is None:
-        return {}
+    """The score of every device on its own labels, where that can be told and looked at."""
     setting = done.item.setting
+    if scores is None or setting.network.devices > MANY:
+        return {}
     held = held_counts(setting.holdings, setting.truth, max(int(setting.truth.max()) + 1, scores.shape[1]))
     return {KEY: device_scores(scores, held)}
 

@@ -21,6 +21,7 @@ from d2dfl.terminal import UNKNOWN, number
 Array = NDArray[np.float64]
 MOST_MODELS = 200  # models that are tested once more
 MOST_ROWS = 2000  # of a table
+PLACES = 200  # devices along the axis of a chart, at most
 KEY = "device_scores"  # of a cell's values
 
 
@@ -64,7 +65,8 @@ def device_chart(results: Results) -> Chart | None:
         cells = [cell[KEY] for cell in results.cells(point, contender.name) if cell.get(KEY)]
         if cells:
             rows = [np.sort([np.nan if score is None else score for score in scores]) for scores in cells]
-            lines.append(line(contender, np.arange(1, len(rows[0]) + 1, dtype=np.float64), np.stack(rows)))
+            places = np.unique(np.linspace(0, len(rows[0]) - 1, min(len(rows[0]), PLACES)).astype(np.int64))
+            lines.append(line(contender, (places + 1).astype(np.float64), np.stack(rows)[:, places]))
     if not lines:
         return None
     return Chart(

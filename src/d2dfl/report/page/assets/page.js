@@ -1,6 +1,6 @@
 // Widgets, the theme, the switch between learners, the table of verdicts, and the contents.
 const WIDGETS = { chart: LineChart, bars: StackedBars, map: DeviceMap };
-const SECTIONS = 3; // from more on, a narrow page shows heads and opens what one asks for
+const SECTIONS = { narrow: 3, wide: 8 }; // of more, a page shows the heads and opens what one asks for
 
 function drawAll() {
   for (const figure of document.querySelectorAll("[data-widget]")) {
@@ -86,13 +86,12 @@ function filters() {
   field.addEventListener("input", apply);
 }
 
-// On a narrow page with many sections each shows its head; a button, or a link to it, opens the rest.
+// On a page with many sections each shows its head; a button, or a link to it, opens the rest.
 class Folding {
   constructor() {
     this.sections = [...document.querySelectorAll("section.record")];
     this.narrow = matchMedia("(max-width: 700px)");
     this.buttons = new Map();
-    if (this.sections.length <= SECTIONS) return;
     for (const section of this.sections) {
       const body = section.querySelector(".content");
       const button = html("button", { type: "button", class: "unfold", "aria-controls": body.id });
@@ -104,13 +103,19 @@ class Folding {
     this.fit();
   }
 
+  get folds() {
+    return this.sections.length > (this.narrow.matches ? SECTIONS.narrow : SECTIONS.wide);
+  }
+
   fit() {
-    for (const section of this.sections) this.set(section, !this.narrow.matches);
+    for (const section of this.sections) {
+      this.set(section, !this.folds);
+      this.buttons.get(section).hidden = !this.folds;
+    }
   }
 
   set(section, open) {
     const button = this.buttons.get(section);
-    if (!button) return;
     section.querySelector(".content").hidden = !open;
     button.setAttribute("aria-expanded", String(open));
     button.textContent = open ? "Show less" : "Show charts and tables";
