@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
+import d2dfl
 from docsite.markdown import cell, code, table
 from docsite.records import comments
-
-import d2dfl
 
 # Beside the front door: what plug-ins and learners of one's own are made of.
 FURTHER = {
@@ -33,6 +32,8 @@ FURTHER = {
         "d2dfl.report.findings.Findings",
     ),
 }
+
+ARRAY = re.compile(r"(?:numpy\.)?ndarray\[tuple\[(?:Any|int), \.\.\.\], (?:numpy\.)?dtype\[(?:numpy\.)?\w+\]\]")
 
 
 def api_page() -> str:
@@ -82,7 +83,7 @@ def _arguments(thing: Any) -> str:
     kept = [item for item in signature.parameters.values() if item.name != "self"]
     text = str(signature.replace(parameters=kept))
     text = re.sub(r"<function silent at 0x\w+>", "silent", text).replace("~", "").replace("'", "")
-    text = re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", text)  # modules of types
+    text = ARRAY.sub("array", re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", text))  # modules of types
     return text if len(text) < 100 else re.sub(r", (?=\w+(?::|=)|\*)", ",\n    ", text).replace("(", "(\n    ", 1)
 
 
@@ -102,7 +103,7 @@ def _kind(hint: Any) -> str:
     text = hint if isinstance(hint, str) else inspect.formatannotation(hint)
     text = re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", text.replace("'", ""))
     text = re.sub(r"\b(?:numpy|collections|typing)\.(?:\w+\.)*", "", text)
-    return re.sub(r"ndarray\[.*", "array", text)
+    return ARRAY.sub("array", text)
 
 
 def _members(thing: Any) -> Iterator[str]:

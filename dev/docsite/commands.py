@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import click
 import typer.main
-from docsite.markdown import cell, code, table
 
 from d2dfl.cli.app import app
+from docsite.markdown import cell, code, table
 
 
 def commands_page() -> str:
@@ -14,7 +14,13 @@ def commands_page() -> str:
     root = typer.main.get_command(app)
     parts = ["# Commands\n", (root.help or "").strip(), "", "Options before any command:\n", _options(root)]
     for path, command in _commands(root, ("d2dfl",)):
-        parts += [f"## {' '.join(path[1:])}\n", f"```\n{_usage(path, command)}\n```\n", _help(command), "", _options(command)]
+        parts += [
+            f"## {' '.join(path[1:])}\n",
+            f"```\n{_usage(path, command)}\n```\n",
+            _help(command),
+            "",
+            _options(command),
+        ]
     return "\n".join(parts)
 
 

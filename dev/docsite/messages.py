@@ -4,10 +4,9 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import d2dfl
 from docsite import ROOT
 from docsite.markdown import cell, table
-
-import d2dfl
 
 ERRORS = ("UserError", "MissingExtraError", "TakenError", "UnknownDeviceError")
 AREAS = {
@@ -35,9 +34,9 @@ def messages_page() -> str:
         place = path.relative_to(home).parts[0]
         found.setdefault(AREAS.get(place, "Everything else"), set()).update(sentences(path))
     for area in (*AREAS.values(), "Everything else"):
-        rows = [(cell(text),) for text in sorted(found.get(area, ()), key=str.lower)]
+        rows = [_split(text) for text in sorted(found.get(area, ()), key=str.lower)]
         if rows:
-            parts.append(f"## {area}\n\n{table(('sentence',), rows)}")
+            parts.append(f"## {area}\n\n{table(('what it says', 'what to do'), rows)}")
     return "\n".join(parts)
 
 
@@ -58,6 +57,12 @@ def _text(node: ast.expr) -> str:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return _text(node.left) + _text(node.right)
     return "…"
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What is wrong, and behind the last colon what would be right."""
+    wrong, colon, right = text.rpartition(": ")
+    return (cell(wrong), cell(right)) if colon else (cell(text), "")
 
 
 def _exit_codes() -> str:

@@ -49,5 +49,10 @@ def notebook(text: str, source: str) -> str:
             words = re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]+\)", r"\1", lines.strip())
             cells.append({**mark, "cell_type": "markdown", "source": words})
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    content = {"cells": cells, "metadata": {"kernelspec": kernel, "d2dfl": {"source": source}}, "nbformat": 4, "nbformat_minor": 5}
+    content = {
+        "cells": cells,
+        "metadata": {"kernelspec": kernel, "d2dfl": {"source": source}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

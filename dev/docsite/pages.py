@@ -22,7 +22,10 @@ MADE: Mapping[str, Callable[[], str]] = {
     "reference/files.md": files_page,
     "reference/messages.md": messages_page,
 }
-TUTORIALS = ("docs/own-data.md", *(f"docs/tutorials/{path.name}" for path in sorted((ROOT / "docs/tutorials").glob("*.md"))))
+TUTORIALS = (
+    "docs/own-data.md",
+    *(f"docs/tutorials/{path.name}" for path in sorted((ROOT / "docs/tutorials").glob("*.md"))),
+)
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?(?=\))")
 CUT = "## What it buys"  # README is two pages and a list of commands
 USE = "## Use it"
@@ -60,16 +63,16 @@ def _readme() -> dict[str, tuple[str, str]]:
         "results/buys.md": f"# What it buys\n{buys}",
     }
     plain = {"index.md"}  # written here already with the site's own links
-    return {
-        name: ("README.md", text if name not in plain else _inward(text)) for name, text in turned.items()
-    }
+    return {name: ("README.md", text if name not in plain else _inward(text)) for name, text in turned.items()}
 
 
 def _inward(text: str) -> str:
     """Links of the site's first page, as if they stood in README."""
     for name in ("tutorials/index.md", "glossary.md", "faq.md"):
         text = text.replace(f"]({name})", f"](docs/{name})")
-    return text.replace("](reference/settings.md)", "](site:reference/settings.md)").replace("](use.md)", "](site:use.md)")
+    return text.replace("](reference/settings.md)", "](site:reference/settings.md)").replace(
+        "](use.md)", "](site:use.md)"
+    )
 
 
 def write_pages(folder: Path) -> list[Path]:
@@ -77,11 +80,14 @@ def write_pages(folder: Path) -> list[Path]:
     if folder.exists():
         shutil.rmtree(folder)
     pages = sources()
-    homes = {source: page for page, (source, _) in pages.items() if source not in ("README.md",)} | {"README.md": "index.md"}
+    homes = {source: page for page, (source, _) in pages.items() if source not in ("README.md",)} | {
+        "README.md": "index.md"
+    }
     written = []
     for page, (source, text) in pages.items():
         more = _notebook(folder, page, source, text) if source in TUTORIALS and not page.endswith("index.md") else ""
         written.append(_write(folder / page, _turned(_titled(text, more), page, source, homes, folder)))
+    _write(folder / "assets" / "site.css", Path(__file__).with_name("site.css").read_text(encoding="utf-8"))
     for page, make in MADE.items():
         written.append(_write(folder / page, make()))
     return written

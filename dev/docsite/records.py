@@ -5,9 +5,8 @@ import inspect
 import re
 from typing import Any
 
-from docsite.markdown import cell, code, table
-
 from d2dfl.report import findings
+from docsite.markdown import cell, code, table
 
 FIELD = re.compile(r"^    (\w+): [^#]*?(?:  #\s*(.*))?$")
 
@@ -18,10 +17,13 @@ def comments(record: type) -> dict[str, str]:
     for kind in reversed(inspect.getmro(record)):
         if not dataclasses.is_dataclass(kind):
             continue
+        above = ""
         for line in inspect.getsource(kind).splitlines():
             match = FIELD.match(line)
-            if match and match[2]:
-                found[match[1]] = match[2]
+            if match and (match[2] or above):
+                found[match[1]] = match[2] or above
+            text = line.strip()
+            above = f"{above} {text.lstrip('# ')}".strip() if text.startswith("#") else ""
     return found
 
 

@@ -4,10 +4,9 @@ import dataclasses
 import inspect
 from typing import get_type_hints
 
-from docsite.markdown import cell, code, table
-
 from d2dfl.config.presets import preset
 from d2dfl.config.section import allowed
+from docsite.markdown import cell, code, table
 
 
 def settings_page() -> str:
@@ -27,7 +26,14 @@ def settings_page() -> str:
             ours, theirs = (str(getattr(one, field.name)) for one in (part, other))
             shown = code(ours) if ours else ""
             both = shown if ours == theirs else f"{shown}, in `paper` {code(theirs)}"
-            rows.append((code(f"{section.name}.{field.name}"), both, cell(allowed(field, hints[field.name])), cell(str(field.metadata["help"]))))
+            rows.append(
+                (
+                    code(f"{section.name}.{field.name}"),
+                    both,
+                    cell(allowed(field, hints[field.name])),
+                    cell(str(field.metadata["help"])),
+                )
+            )
         said = (inspect.getdoc(type(part)) or "").partition("\n")[0]
         parts += [f"## {section.name}\n", f"{said}\n", table(("setting", "value", "may be", "what it is"), rows)]
     return "\n".join(parts)

@@ -13,16 +13,20 @@ SHIM = "https://unpkg.com/iframe-worker/shim"  # the theme wants it for the sear
 OFFLINE = "assets/javascripts/offline.js"
 
 
-def build() -> Path:
-    """Write build/pages and build/site; any warning ends it."""
-    write_pages(ROOT / "build" / "pages")
-    site = ROOT / "build" / "site"
+def build(root: Path = ROOT) -> Path:
+    """Write build/pages and build/site below a folder; any warning ends it."""
+    write_pages(root / "build" / "pages")
+    if root != ROOT:
+        shutil.copyfile(ROOT / "mkdocs.yml", root / "mkdocs.yml")
+    site = root / "build" / "site"
     if site.exists():
         shutil.rmtree(site)
     program = shutil.which("zensical", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if program is None:
         raise SystemExit("there is no zensical here: pip install -c constraints.txt '.[docs]'")
-    done = subprocess.run([program, "build", "--strict", "--clean"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [program, "build", "--strict", "--clean"], cwd=root, capture_output=True, text=True, check=False
+    )
     if done.returncode or "No issues found" not in done.stdout + done.stderr:
         raise SystemExit(f"zensical found something wrong:\n{done.stdout}{done.stderr}")
     _own_worker(site)
