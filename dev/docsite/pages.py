@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from d2dfl.report.page.data import load_entries
+from d2dfl.report.page.page import page as report_page
 from docsite import ROOT
 from docsite.api import api_page
 from docsite.commands import commands_page
@@ -30,6 +32,8 @@ LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?(?=\))")
 CUT = "## What it buys"  # README is two pages and a list of commands
 USE = "## Use it"
 READ_ON = "## Read on"
+PAGE = "results/page.html"  # what `d2dfl report` makes of the records in docs/findings
+ALL = f'<p><a href="{Path(PAGE).name}">All charts, tables, graphs and verdicts on one page</a></p>'
 
 
 def sources() -> dict[str, tuple[str, str]]:
@@ -60,7 +64,7 @@ def _readme() -> dict[str, tuple[str, str]]:
     turned = {
         "index.md": f"{first.rstrip()}\n\n{where}\n{last}\n",
         "use.md": f"# First commands\n{use}",
-        "results/buys.md": f"# What it buys\n{buys}",
+        "results/buys.md": f"# What it buys\n\n{ALL}\n{buys}",
     }
     plain = {"index.md"}  # written here already with the site's own links
     return {name: ("README.md", text if name not in plain else _inward(text)) for name, text in turned.items()}
@@ -88,6 +92,7 @@ def write_pages(folder: Path) -> list[Path]:
         more = _notebook(folder, page, source, text) if source in TUTORIALS and not page.endswith("index.md") else ""
         written.append(_write(folder / page, _turned(_titled(text, more), page, source, homes, folder)))
     _write(folder / "assets" / "site.css", Path(__file__).with_name("site.css").read_text(encoding="utf-8"))
+    _write(folder / PAGE, report_page(load_entries([ROOT / "docs" / "findings"]), "What was found"))
     for page, make in MADE.items():
         written.append(_write(folder / page, make()))
     return written

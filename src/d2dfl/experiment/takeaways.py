@@ -36,6 +36,11 @@ def comparison_takeaway(results: Results, rows: Sequence[Row]) -> str:
         BEHIND: "the exchange harms",
         FEW: f"{counted(len(results.seeds), 'seed')} cannot tell whether the exchange helps",
     }.get(standing(results.gain(point, best.method, NO_EXCHANGE)), "whether the exchange helps cannot be told")
+    if results.sign(point) * (best.score - none.score) < 0:
+        return (
+            f"No exchange ends best: {results.score_name(point)} {number(none.score, 3)} against {number(best.score, 3)} with "
+            f"{best.title}, the best method,{yardstick}; {helps}."
+        )
     return (
         f"{best.title} ends best: {results.score_name(point)} {number(best.score, 3)} against {number(none.score, 3)} without "
         f"an exchange{yardstick}{gap}; {helps}{_rival(best, methods)}."
