@@ -14,7 +14,7 @@ from d2dfl import Config, discover, preset
 from d2dfl.cli.commands.options import Learning
 from d2dfl.config import split_path
 from d2dfl.experiment.compare import Comparison, compare
-from d2dfl.experiment.device_scores import KEY, device_scores, device_table
+from d2dfl.experiment.device_scores import KEY, _tested, device_scores, device_table
 from d2dfl.experiment.findings import findings
 from d2dfl.experiment.seed_maps import drawn_seeds
 from d2dfl.experiment.summary import graph_findings
@@ -139,6 +139,14 @@ def test_scores_of_devices_are_those_on_their_own_labels() -> None:
     assert device_scores(scores, held) == [1.0, 0.75, 0.125, None]
     own = np.array([[1.0, 0.0], [0.0, 1.0]])  # a model a device
     assert device_scores(own, np.array([[3.0, 1.0], [3.0, 1.0]])) == [0.75, 0.25]
+
+
+def test_many_models_are_tested_on_fewer_datapoints() -> None:
+    assert _tested(360, 25).tolist() == list(range(360))
+    few = _tested(10_000, 25)
+    assert (len(few), few[0], few[-1]) == (800, 0, 9_999)
+    assert len(_tested(10_000, 200)) == 400
+    assert len(_tested(10_000, 1)) == 10_000
 
 
 def test_every_device_of_every_seed_is_in_the_record(tmp_path: Path) -> None:

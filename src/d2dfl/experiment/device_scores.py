@@ -21,6 +21,7 @@ from d2dfl.terminal import UNKNOWN, number
 Array = NDArray[np.float64]
 MOST_MODELS = 200  # models that are tested once more
 MOST_ROWS = 2000  # of a table
+TESTS, LEAST_TESTS = 20_000, 400  # of all models of a cell together, and of one at least
 PLACES = 200  # devices along the axis of a chart, at most
 KEY = "device_scores"  # of a cell's values
 
@@ -33,14 +34,21 @@ def label_scores(factory: Factory, data: Federated, state: State, dataset: Datas
     models = len(state.params)
     if not dataset.classes or models > MOST_MODELS:
         return None
-    wanted = dataset.test_targets.astype(np.int64)
+    rows = _tested(len(dataset.test_inputs), models)
+    inputs, wanted = dataset.test_inputs[rows], dataset.test_targets[rows].astype(np.int64)
     tested = np.bincount(wanted, minlength=dataset.classes)
     scores = np.full((models, dataset.classes), np.nan)
     for model in range(models):
-        told = torch.from_numpy(embeddings(factory, data, state, dataset.test_inputs, model)).argmax(dim=-1).numpy()
+        told = torch.from_numpy(embeddings(factory, data, state, inputs, model)).argmax(dim=-1).numpy()
         right = np.bincount(wanted[told == wanted], minlength=dataset.classes)
         scores[model, tested > 0] = right[tested > 0] / tested[tested > 0]
     return scores
+
+
+def _tested(tests: int, models: int) -> NDArray[np.int64]:
+    """Test datapoints, evenly spread, so that many large models do not take longer to look at than to train."""
+    most = max(LEAST_TESTS, TESTS // models)
+    return np.unique(np.linspace(0, tests - 1, min(tests, most)).astype(np.int64))
 
 
 def device_scores(scores: Array, held: Array) -> list[float | None]:
