@@ -29,7 +29,7 @@ function save(name, kind, text) {
 // A text that a spreadsheet would take for a formula gets an apostrophe; numbers stay numbers.
 function csvCell(value) {
   const text = String(value ?? "");
-  const safe = /^[=+@\t\r]/.test(text) || (/^-/.test(text) && Number.isNaN(Number(text))) ? `'${text}` : text;
+  const safe = /^[-=+@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\n\r;]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
