@@ -59,5 +59,5 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build runs .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
