@@ -150,8 +150,8 @@ def find(task: Task) -> LinkChoice:
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
     learner = introduce(board, terms, budget, config.spread, task.edges, task.network.label_distance)
     play = start(board, terms, task.edges)
-    if (learner.account < 0).any() or not learner.taking_turns.any():
-        return LinkChoice(play.slots)  # the budget does not pay for introductions, or there is nobody to ask
+    if (learner.account < 0).any() or task.network.devices == 1:
+        return LinkChoice(play.slots)  # the budget does not pay for introductions, or there is nobody to talk to
     keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
     cooling = cooling_of(board, terms, play, learner, config)
     whole, device = max(int(learner.account.sum()), 1), np.int64(0)
