@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from d2dfl.report.findings import Table as FoundTable
 
 
+SHOWN = 2  # tables on a terminal; that of every device is for the page
+
+
 def compare_and_print(
     config: Config,
     methods: Sequence[str],
@@ -122,7 +125,7 @@ def _print_tables(tables: "Sequence[FoundTable]") -> None:
         for row in found.rows:
             table.add_row(*row)
         console.print(table)
-        for line in found.note.split("; "):
+        for line in filter(None, found.words.split("; ")):
             console.print(line)
 
 
@@ -131,7 +134,7 @@ def _show_finished(folder: Path) -> None:
     from d2dfl.report.findings import Findings
 
     with suppress(UserError):
-        _print_tables(Findings.load(folder).tables)
+        _print_tables(Findings.load(folder).tables[:SHOWN])
     say(f"results: {folder}, which was finished before; nothing was run")
 
 

@@ -21,8 +21,10 @@ from d2dfl.energy.ledger import Ledger
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.cells import keep_cells
+from d2dfl.experiment.device_scores import KEY, device_scores, label_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
+from d2dfl.experiment.maps import MANY
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
 from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
@@ -35,6 +37,7 @@ from d2dfl.notebook import counted, line, table_html
 from d2dfl.progress import Share, Step, silent
 from d2dfl.report.look import slugs
 from d2dfl.storage import make_folder, write_whole
+from d2dfl.transfer import held_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,7 +92,7 @@ class Comparison:
         from d2dfl.experiment.findings import against_table, table_of
 
         tables = {"Comparison": table_of(self), "Against the best other method": against_table(self)}
-        return "".join(table_html(title, table.columns, table.rows, table.note) for title, table in tables.items())
+        return "".join(table_html(title, table.columns, table.rows, table.words) for title, table in tables.items())
 
     def plot(self, path: "str | Path | None" = None) -> "Figure":
         """Score against rounds as a figure; with a path (.png, .svg, .pdf) it is drawn there, too."""
@@ -213,10 +216,13 @@ class TrainedModels:
     record: RunFolder | None
     weights: dict[int, Weights] = field(default_factory=dict)  # empty with a run folder: they are in a file by now
     embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
+    label_scores: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
 
     def keep(self, number: int, data: Federated, state: State) -> None:
-        """Its models, and what an encoder of the first seed makes of test inputs."""
-        if paradigm_of(self.config).loss is not None and self.cells[number].seed == self.cells[0].seed:
+        """Its models, how they do on each label, and what an encoder of the first seed makes of test inputs."""
+        encodes = paradigm_of(self.config).loss is not None
+        self.label_scores[number] = None if encodes else label_scores(self.factory, data, state, self.dataset)
+        if encodes and self.cells[number].seed == self.cells[0].seed:
             self.embeddings[number] = embeddings(self.factory, data, state, self.dataset.test_inputs[:SHOWN])
         weights = weights_in(self.factory, data, state)
         if self.record is None:
@@ -265,12 +271,21 @@ def _measured(
         config=config,
         dataset=dataset,
         cells=tuple(cells),
-        values=tuple(training_values(one) for one in done),
+        values=tuple(training_values(one) | _by_device(one, models.label_scores[n]) for n, one in enumerate(done)),
         prepared=tuple(one.item for one in done),
         ledgers=tuple(energy(one.item, one.curves, one.parameters) for one in done),
         embeddings=tuple((cells[number].method, shown) for number, shown in sorted(models.embeddings.items())),
         weights=tuple(weights for _, weights in sorted(models.weights.items())),
     )
+
+
+def _by_device(done: TrainedCell, scores: NDArray[np.float64] | None) -> Values:
+    """The score of every device on its own labels, where that can be told and looked at."""
+    setting = done.item.setting
+    if scores is None or setting.network.devices > MANY:
+        return {}
+    held = held_counts(setting.holdings, setting.truth, max(int(setting.truth.max()) + 1, scores.shape[1]))
+    return {KEY: device_scores(scores, held)}
 
 
 def _write(result: Comparison, record: RunFolder) -> None:

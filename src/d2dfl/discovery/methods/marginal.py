@@ -150,13 +150,13 @@ def find(task: Task) -> LinkChoice:
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
     learner = introduce(board, terms, budget, config.spread, task.edges, task.network.label_distance)
     play = start(board, terms, task.edges)
-    if (learner.account < 0).any() or not learner.taking_turns.any():
-        return LinkChoice(play.slots)  # the budget does not pay for introductions, or there is nobody to ask
+    if (learner.account < 0).any() or task.network.devices == 1:
+        return LinkChoice(play.slots)  # the budget does not pay for introductions, or there is nobody to talk to
     keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
     cooling = cooling_of(board, terms, play, learner, config)
     whole, device = max(int(learner.account.sum()), 1), np.int64(0)
     while device != NO_DEVICE:
-        device = take_turns(board, terms, play, learner, cooling, keys, free, device, _stride(learner))
+        device = take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, device, _stride(learner))
         task.progress(min(float(learner.spent.sum()) / whole, 1.0))
     discovery = task.config.discovery
     bits = float(learner.counts[0]) * discovery.count_bits + float(learner.reals[0]) * discovery.real_bits
