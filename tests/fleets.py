@@ -20,7 +20,7 @@ def compiled(network: Network, config: Config, seed: int) -> tuple[game.Play, Le
     board = board_of(network, terms)
     learner = marginal.introduce(board, terms, config.marginal.messages * edges, config.marginal.spread, edges)
     play = game.start(board, terms, edges)
-    cooling = marginal.cooling_of(board, terms, play, learner, config.marginal)
+    cooling = marginal.cooling_of(learner, config.marginal)
     keys = device_keys(seed, "marginal", 0, devices=network.devices)
     free = free_choice(board, config.discovery.no_link)
     device = np.int64(0)

@@ -198,7 +198,7 @@ def test_a_network_that_has_spent_little_is_as_its_links_say(edges: int) -> None
     stopped = 0
     for budget in range(60, 140, 7):
         play, learner = game.start(board, terms, edges), marginal.introduce(board, terms, budget, edges=edges)
-        cooling = marginal.cooling_of(board, terms, play, learner, config.marginal)
+        cooling = marginal.cooling_of(learner, config.marginal)
         assert (
             take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, np.int64(0), 10_000) == NO_DEVICE
         )

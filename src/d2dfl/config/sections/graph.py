@@ -175,8 +175,8 @@ class MarginalConfig(Section):
         100, "rounds of turns in a row without a change after which all stop", low=1, high=1_000_000_000
     )
     spread: float = option(
-        0.05,
-        "what fulfilling the claim of a device with one label is worth, so that different labels meet",
+        0.5,
+        "what fulfilling the claim of a device with one label is worth, in mean gains a device could have alone",
         low=0,
         high=1000000.0,
     )

@@ -9,8 +9,8 @@ been claimed. A device with a single label claims one pair of it with a label th
 these the most alike (`Network.label_distance`, partition/sketches.py), or the next label in turn where devices do not know what is
 alike. The list makes as many rounds as a device may have links.
 
-A claim counts as `marginal.spread` when a device chooses, so it decides between links of nearly equal worth. It is not
-part of the objective, of which it may cost a little.
+A claim counts as `marginal.spread` of the mean gain that a device could have alone, so it decides between links of nearly equal
+worth. It is not part of the objective, of which it may cost a little.
 """
 
 import numpy as np
@@ -62,7 +62,7 @@ def claims(
 def claim_values(
     board: Board, known: NDArray[np.bool_], edges: int, label_distance: Counts | None = None
 ) -> NDArray[np.float32]:
-    """[receiver, slot] share of what a transmitter could send that is claimed."""
+    """[receiver, slot] share of what a transmitter could send that is claimed, less where it has little of what is lacking."""
     own = single_label(board.counts)
     found = np.zeros(known.shape, dtype=np.float32)
     receivers, slots = np.nonzero(known & (own >= 0)[:, None])
@@ -71,6 +71,9 @@ def claim_values(
     offered = np.zeros(board.counts.shape, dtype=bool)
     np.logical_or.at(offered, receivers, amount > 0)
     mine = claims(own, offered, edges, label_distance)
-    whole = amount.sum(axis=1)
-    found[receivers, slots] = (amount * mine[receivers]).sum(axis=1) / np.where(whole > 0, whole, 1.0)
+    whole, claimed = amount.sum(axis=1), (amount * mine[receivers]).sum(axis=1)
+    lacking = board.need[receivers].max(axis=1)  # of one label
+    found[receivers, slots] = (
+        claimed / np.where(whole > 0, whole, 1.0) * np.minimum(claimed / np.maximum(lacking, 1e-9), 1.0)
+    )
     return found

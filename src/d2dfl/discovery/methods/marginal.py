@@ -36,7 +36,7 @@ from d2dfl.discovery.game.learning import NO_DEVICE, Cooling, LearnerState
 from d2dfl.discovery.game.offers import introductory_prices, nothing_told
 from d2dfl.discovery.game.pair_claims import claim_values
 from d2dfl.discovery.game.revisions import take_turns
-from d2dfl.discovery.game.state import Play, start
+from d2dfl.discovery.game.state import start
 from d2dfl.discovery.game.units import gains_alone
 from d2dfl.discovery.methods.costs import INTRODUCTIONS
 from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
@@ -73,7 +73,6 @@ def introduce(
     devices, partitions = board.counts.shape
     known = _within(board, max(1, int(INTRODUCTIONS * budget)))
     heard = known.sum(axis=1)
-    claim, lists, sketches = _claims(board, terms, known, spread, edges, label_distance)
     if board.gauss is None:
         useful = known & _useful(board)
         introduced = np.asarray(introductory_prices(board, terms))
@@ -83,6 +82,8 @@ def introduce(
         useful, introduced = known, np.zeros((0, partitions))
         d = components_of(board.gauss.own.shape[2])
         numbers, told_sums, times = int(partitions * (d + d * (d + 1) / 2.0)), 2.0 * (d * (d + 1.0) + 2.0 * d + 2.0), 2
+    unit = unit_of(board, terms, useful, edges)
+    claim, lists, sketches = _claims(board, terms, known, spread * unit, edges, label_distance)
     told = (devices, edges, partitions) if board.gauss is None else (0, edges, partitions)
     sums = masked_sum_cost(devices, [partitions, 1, *sketches], word_bits=WORD_BITS)
     introductions = float(times * heard.sum())
@@ -93,6 +94,7 @@ def introduce(
         introduced=introduced,
         bonus=np.zeros(known.shape if board.gauss is not None else (0, 0), dtype=np.float32),
         claim=claim,
+        unit=np.array([unit]),
         account=budget - NEGOTIATION * edges - times * heard - END - int(lists) - math.ceil(sums.messages / devices),
         spent=np.zeros(devices, dtype=np.int64),
         taking_turns=np.asarray(useful.any(axis=1)),
@@ -117,8 +119,8 @@ def _claims(
 ) -> tuple[NDArray[np.float32], float, list[int]]:
     """[receiver, slot] what claims on pairs of labels are worth; messages a device for the list; numbers in masked sums."""
     claim = np.zeros(known.shape, dtype=np.float32)
-    if spread > 0.0 and not terms.clustered:
-        claim = (terms.own * spread * claim_values(board, known, edges, label_distance)).astype(np.float32)
+    if spread > 0.0 and not terms.clustered and board.counts.shape[1] > 2:  # of two labels there is one pair
+        claim = (spread * claim_values(board, known, edges, label_distance)).astype(np.float32)
     if not claim.any():
         return claim, 0.0, []
     # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before, masked sums count
@@ -161,7 +163,7 @@ def find(task: Task) -> LinkChoice:
         logging.getLogger("d2dfl").warning(TOO_LITTLE, budget, budget - int(learner.account.min()))
         return LinkChoice(play.slots)
     keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
-    cooling = cooling_of(board, terms, play, learner, config)
+    cooling = cooling_of(learner, config)
     whole, device = max(int(learner.account.sum()), 1), np.int64(0)
     while device != NO_DEVICE:
         device = take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, device, _stride(learner))
@@ -177,16 +179,16 @@ def _stride(learner: LearnerState) -> int:
     return 1 + int(learner.account.sum()) // (8 * STRIDES)
 
 
-def unit_of(board: Board, terms: Terms, play: Play, learner: LearnerState) -> float:
-    """What temperatures are measured in: the mean over the devices of the best gain that each could have alone."""
-    word = FixedPoint(len(learner.account), LARGEST_GAIN, WORD_BITS)  # as devices write it for the masked sum
-    gains = np.minimum(gains_alone(board, terms, play, learner.useful), LARGEST_GAIN)
+def unit_of(board: Board, terms: Terms, useful: NDArray[np.bool_], edges: int) -> float:
+    """What temperatures and claims are measured in: the mean over the devices of the best gain that each could have alone."""
+    word = FixedPoint(len(useful), LARGEST_GAIN, WORD_BITS)  # as devices write it for the masked sum
+    gains = np.minimum(gains_alone(board, terms, start(board, terms, edges), useful), LARGEST_GAIN)
     return float(word.numbers(word.words(gains).sum(keepdims=True))[0]) / len(gains)
 
 
-def cooling_of(board: Board, terms: Terms, play: Play, learner: LearnerState, config: MarginalConfig) -> Cooling:
+def cooling_of(learner: LearnerState, config: MarginalConfig) -> Cooling:
     """How temperatures fall."""
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     choices = 1.0 + float(learner.useful.sum(axis=1).mean())
-    hot = config.temperature * unit_of(board, terms, play, learner) / max(math.log(choices), 1.0)
+    hot = config.temperature * float(learner.unit[0]) / max(math.log(choices), 1.0)
     return Cooling(hot, COLD, RESTLESS, config.patience)
