@@ -11,6 +11,7 @@ from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.methods import marginal
 from d2dfl.discovery.protocol.device import Rules
 from d2dfl.discovery.protocol.fleet import Fleet
+from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.rng import device_keys
 
 
@@ -34,3 +35,11 @@ def fleet_of(network: Network, config: Config, seed: int, learner: LearnerState)
     keys = device_keys(seed, "marginal", 0, devices=network.devices)
     free = free_choice(board, config.discovery.no_link)
     return Fleet.of(network, config, keys, learner.account, free, learner.claim)
+
+
+def clocks_of(network: Network, config: Config, seed: int, learner: LearnerState) -> Fleet:
+    """The same devices, each with a clock of its own."""
+    board = board_of(network, Terms.of(config.reward))
+    keys = device_keys(seed, "marginal", 0, devices=network.devices)
+    free = free_choice(board, config.discovery.no_link)
+    return Fleet.of(network, config, keys, learner.account, free, learner.claim, kind=OwnClock)

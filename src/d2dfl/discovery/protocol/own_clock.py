@@ -1,0 +1,221 @@
+"""Devices that revise at the same time, each by its own clock: no token, nothing of the whole network.
+
+What the token did is done by others. Who revises next: everybody, after a pause of its own. What a cluster takes from outside: its
+first device keeps the account; a revision begins with its total (2 messages, as many as the token took), and after a move each
+cluster concerned is told the difference and says its new total (2 messages each), from which the change of its term follows. When
+to stop: by one's own account, or after as many turns without a change as the rules say. The end: who is done and has heard so from
+all below it in a tree tells the one above it, and from the top the end is told down (4 messages a device, put by beforehand).
+
+Moves meet at transmitters, which serve one request after the other. So a change that somebody's share brings to a device in the
+middle of a move of its own belongs to that somebody, who is told of it; what is left is its own. Every change of a reward is counted by
+exactly one mover, and the sum over all moves is what the objective has gained.
+
+**Nobody waits for ever.** A device waits for an offer or a total, which are given at once whatever the other does, or for a grant. A
+grant waits for replies, which are given at once as well, and for those in line before it: at most one a device, as everybody
+has one request under way at most. So there is no circle of devices that wait for each other.
+
+**Never more than the account.** Others may have joined a transmitter before a move is taken back, and then more must be told than
+on the way there. What the account does not pay is refused there too: a link that cannot be given back is kept, one that cannot be had again
+ends, an amount that cannot be changed stays as it is; both sides agree on it, and the device stops.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from d2dfl.discovery.plain.reference import plain_uniform
+from d2dfl.discovery.protocol.device import LEAST_MOVE, TURN, Device, Move
+from d2dfl.discovery.protocol.giving import SAME
+from d2dfl.discovery.protocol.messages import Content, Done, End, Message, Outside, Taken, Total, Wake
+from d2dfl.discovery.protocol.tree import above, below
+
+FINISH = 2  # messages of a device to say that it is done, besides those of the end
+PAUSE = 8.0  # message times between two revisions, in the mean
+PAUSES = 1 << 41  # where the draws of pauses begin in a device's stream
+
+
+@dataclass
+class OwnClock(Device):
+    """A device that revises whenever it has paused."""
+
+    uses: float = 0.0  # as the first of its cluster: what that takes from outside
+    quiet: int = 0  # own turns in a row without a change
+    done: bool = False
+    told_done: bool = False
+    heard_done: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.account -= FINISH
+        self._known_use = 0.0
+        self._change: float | None = None  # of a move, while clusters are being told
+        self._telling: dict[int, tuple[int, float]] = {}  # first device -> its cluster, how much more
+
+    def _table(self) -> dict[type[Content], Callable[[int, Content], list[Message]]]:
+        own = {Wake: self._wake, Outside: self._count, Total: self._counted, Done: self._heard_done}
+        return super()._table() | own
+
+    # Its clock
+
+    def pause(self) -> float:
+        return 2.0 * PAUSE * plain_uniform(self.key, self.turns + PAUSES)
+
+    @property
+    def _counts(self) -> bool:
+        return self.clusters.matter(self.holdings)
+
+    @property
+    def may_go_on(self) -> bool:
+        least = TURN + 2 * LEAST_MOVE if self._counts else LEAST_MOVE
+        return bool(self.useful) and self.account - self.spent >= least
+
+    def _wake(self, sender: int, content: Content) -> list[Message]:
+        assert self.rules is not None
+        if not self.may_go_on or self.quiet >= self.rules.patience:
+            return self._stop()
+        head = self.clusters.heads[self.cluster]
+        if not self._counts or head in self.gone:
+            return self._revise()
+        if head == self.number:
+            self._known_use = self.uses
+            return self._revise()
+        self.spent += TURN
+        return [self._say(head, Outside(0.0))]
+
+    @property
+    def _use(self) -> float:
+        return self._known_use
+
+    def _pass_on(self, changed: bool, stop: bool = False) -> list[Message]:
+        """The revision is over."""
+        self._revision = None
+        self.quiet = 0 if changed else self.quiet + 1
+        return self._stop() if stop else [self._say(self.number, Wake(self.pause()))]
+
+    # What clusters take from outside
+
+    def _count(self, sender: int, content: Content) -> list[Message]:
+        assert isinstance(content, Outside)
+        self.uses += content.more
+        return [self._say(sender, Total(self.uses))]
+
+    def _settle_clusters(self, change: float, move: Move) -> list[Message]:
+        messages, self._change = [], change
+        for cluster, more in move.outside.items() if self._counts else ():
+            head = self.clusters.heads[cluster]
+            if abs(more) <= SAME or head in self.gone:
+                continue
+            if head == self.number:
+                self.uses += more
+                self._change += self._difference(cluster, more, self.uses)
+            else:
+                self._telling[head] = (cluster, more)
+                self.spent += 2
+                messages.append(self._say(head, Outside(more)))
+        return messages or self._settled()
+
+    def _difference(self, cluster: int, more: float, use: float) -> float:
+        term = self.clusters.term
+        return term(self.holdings, cluster, use) - term(self.holdings, cluster, use - more)
+
+    def _counted(self, sender: int, content: Content) -> list[Message]:
+        """A total: at the beginning of a revision, or after a move."""
+        assert isinstance(content, Total)
+        if self._change is None:
+            self._known_use = content.use
+            return self._revise()
+        self._change += self._difference(*self._telling.pop(sender), content.use)
+        return [] if self._telling else self._settled()
+
+    def _settled(self) -> list[Message]:
+        change, self._change = self._change, None
+        assert change is not None
+        return self._decide(change)
+
+    # What others may be told, and what is left when it is too much
+
+    def _left_for_telling(self, concerned: int, undoing: bool) -> int:
+        left = self.account - self.spent - (2 if undoing else 4) * concerned
+        if not undoing and self._counts:
+            left = left if left >= 4 else -1  # its own cluster is told, there and back
+        return left
+
+    def _allowance(self, move: Move) -> int:
+        each = 2 if move.undoing else 4
+        told = move.pool // each
+        if self._counts:  # everybody who is told may be of another cluster, which is told then
+            known, all_clusters = len(move.outside.keys() | {self.cluster}), len(self.clusters.budget)
+            told = max((move.pool - each * all_clusters) // each, (move.pool - each * known) // (2 * each))
+        return 2 * max(told, 0)
+
+    def _was_refused(self) -> list[Message]:
+        move, links = self._current_move(), self.holdings.links
+        if not move.undoing:
+            served, earlier = set(move.concerned[: move.served]), move.earlier
+            messages = super()._was_refused()
+            for link in links:  # whoever was not asked yet still has what was asked for before
+                name = self.holdings.heard[link.slot].device if link else -1
+                if link and name in earlier and name not in served:
+                    link.asked = earlier[name]
+            return messages
+        move.refused = True
+        name = move.concerned[move.served]
+        link = self._link_to(name)
+        if link is None:  # it cannot be given back: all stays as it is
+            links[move.edge] = move.before
+            for other in links:
+                if other:
+                    device = self.holdings.heard[other.slot].device
+                    other.asked = move.earlier.get(device, other.asked)
+            move.served = len(move.concerned)
+            return self._request_next()
+        if link is links[move.edge]:
+            links[move.edge] = None
+        else:
+            link.asked = move.earlier[name]
+        move.served += 1
+        return self._request_next()
+
+    def _tell_next(self) -> list[Message]:
+        """All whose share changes are told at once."""
+        serving = self._serving
+        assert serving is not None
+        if not serving.begun:
+            serving.begun = True
+            if serving.waiting:
+                return [self._now(name) for name in serving.waiting]
+        return [] if serving.waiting else self._grant(serving)
+
+    # The end
+
+    def _stop(self) -> list[Message]:
+        self.done = True
+        return self._tell_done()
+
+    def awaited(self) -> set[int]:
+        """Those that tell it when they are done, and have not yet."""
+        assert self.rules is not None
+        return below(self.number, self.rules.devices, self.gone) - self.heard_done
+
+    def _tell_done(self) -> list[Message]:
+        if not self.done or self.told_done or self.awaited():
+            return []
+        self.told_done = True
+        upwards = above(self.number, self.gone)
+        return self._tell_end() if upwards is None else [self._say(upwards, Done())]
+
+    def _heard_done(self, sender: int, content: Content) -> list[Message]:
+        self.heard_done.add(sender)
+        if self.ended:
+            return [self._say(sender, Taken()), self._say(sender, End())]
+        return [self._say(sender, Taken()), *self._tell_done()]
+
+    def _tell_end(self) -> list[Message]:
+        self.ended = True
+        return [self._say(name, End()) for name in sorted(self.heard_done - self.gone)]
+
+    def _end(self, sender: int, content: Content) -> list[Message]:
+        further = [] if self.ended else self._tell_end()
+        return [self._say(sender, Taken()), *further]
+
+
