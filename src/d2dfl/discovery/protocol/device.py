@@ -76,6 +76,7 @@ class Revision:
     noise: float
     extra: dict[int, float]  # noise and claims by slot; NO_LINK where it may have none
     answers: dict[int, Told] = field(default_factory=dict)
+    asking: int = -1  # who was asked last
     expected: float = 0.0
     move: Move | None = None
 
@@ -378,7 +379,8 @@ class Device:
         if len(revision.answers) == ASKED or self.account - self.spent < 2:
             return self._pass_on(False)
         self.spent += 2
-        return [self._say(self.holdings.heard[top].device, Ask(tuple(self._wanted(top))))]
+        revision.asking = self.holdings.heard[top].device
+        return [self._say(revision.asking, Ask(tuple(self._wanted(top))))]
 
     def _wanted(self, slot: int) -> List:
         """Its need of the labels that a transmitter has for it."""

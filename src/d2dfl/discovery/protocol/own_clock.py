@@ -19,17 +19,18 @@ on the way there. What the account does not pay is refused there too: a link tha
 ends, an amount that cannot be changed stays as it is; both sides agree on it, and the device stops.
 """
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from d2dfl.discovery.plain.reference import plain_uniform
-from d2dfl.discovery.protocol.device import LEAST_MOVE, TURN, Device, Move
+from d2dfl.discovery.protocol.device import LEAST_MOVE, NO_LINK, TURN, Device, Move
 from d2dfl.discovery.protocol.giving import SAME
 from d2dfl.discovery.protocol.messages import Content, Done, End, Message, Outside, Taken, Total, Wake
 from d2dfl.discovery.protocol.tree import above, below
 
 FINISH = 2  # messages of a device to say that it is done, besides those of the end
-PAUSE = 8.0  # message times between two revisions, in the mean
+PAUSE = 24.0  # message times between two revisions, in the mean
 PAUSES = 1 << 41  # where the draws of pauses begin in a device's stream
 
 
@@ -48,6 +49,8 @@ class OwnClock(Device):
         super().__post_init__()
         self.account -= FINISH
         self._known_use = 0.0
+        self._opening = False  # waits for its cluster's total to begin a revision
+        self._owed = 0.0  # by which its cluster takes more since links ended with those that are gone
         self._change: float | None = None  # of a move, while clusters are being told
         self._telling: dict[int, tuple[int, float]] = {}  # first device -> its cluster, how much more
 
@@ -75,12 +78,15 @@ class OwnClock(Device):
             return self._stop()
         head = self.clusters.heads[self.cluster]
         if not self._counts or head in self.gone:
+            self._known_use = 0.0
             return self._revise()
         if head == self.number:
             self._known_use = self.uses
             return self._revise()
         self.spent += TURN
-        return [self._say(head, Outside(0.0))]
+        self._opening = True
+        more, self._owed = self._owed, 0.0
+        return [self._say(head, Outside(more))]
 
     @property
     def _use(self) -> float:
@@ -121,8 +127,8 @@ class OwnClock(Device):
     def _counted(self, sender: int, content: Content) -> list[Message]:
         """A total: at the beginning of a revision, or after a move."""
         assert isinstance(content, Total)
-        if self._change is None:
-            self._known_use = content.use
+        if self._opening:
+            self._opening, self._known_use = False, content.use
             return self._revise()
         self._change += self._difference(*self._telling.pop(sender), content.use)
         return [] if self._telling else self._settled()
@@ -186,6 +192,73 @@ class OwnClock(Device):
                 return [self._now(name) for name in serving.waiting]
         return [] if serving.waiting else self._grant(serving)
 
+    def _request_next(self) -> list[Message]:
+        move = self._current_move()
+        while move.served < len(move.concerned) and move.concerned[move.served] in self.gone:
+            move.served += 1
+        return super()._request_next()
+
+    # Those that are gone
+
+    def partners(self) -> set[int]:
+        """Those with whom it has links."""
+        from_whom = {self.holdings.heard[link.slot].device for link in self.holdings.links if link}
+        return from_whom | set(self.giving.requesters)
+
+    def lost(self, name: int) -> list[Message]:
+        """Somebody is gone for good: links with it end, and nobody waits for it."""
+        top = above(self.number, self.gone)
+        self.gone.add(name)
+        before, outside = self.holdings.standing(), self.holdings.outside(self.cluster)
+        self.giving.leave(name)
+        self._unlink(name)
+        more = self.holdings.outside(self.cluster) - outside
+        self._start_reward += self.holdings.standing() - before
+        self._start_outside += more
+        self._owed += more
+        self._line = deque(item for item in self._line if item[0] != name)
+        messages: list[Message] = []
+        if self._serving is not None and name in self._serving.waiting:
+            self._serving.waiting.remove(name)
+            messages += self._tell_next()
+        if self.told_done and not self.ended and top == name:
+            self.told_done = False
+        return messages + self._without(name) + self._tell_done()
+
+    def _unlink(self, name: int) -> None:
+        links, revision = self.holdings.links, self._revision
+        for slot, there in self.holdings.heard.items():
+            if there.device == name:
+                there.spare = [0.0] * len(there.spare)
+                self._useful = None
+                if revision is not None:
+                    revision.extra.pop(slot, None)
+        for edge, link in enumerate(links):
+            if link and self.holdings.heard[link.slot].device == name:
+                links[edge] = None
+        move = revision.move if revision is not None else None
+        if move is not None:
+            if move.before and self.holdings.heard[move.before.slot].device == name:
+                move.before = None
+            if move.after and self.holdings.heard[move.after.slot].device == name:
+                move.after, move.slot = None, NO_LINK
+
+    def _without(self, name: int) -> list[Message]:
+        """Go on with a revision that waited for somebody who is gone."""
+        revision = self._revision
+        if self._opening and name == self.clusters.heads[self.cluster]:
+            self._opening, self._known_use = False, 0.0
+            return self._revise()
+        if name in self._telling:
+            del self._telling[name]
+            return [] if self._telling else self._settled()
+        if revision is None or self._change is not None:
+            return []
+        if revision.move is None:
+            return self._weigh() if revision.asking == name else []
+        move = revision.move
+        return self._request_next() if move.concerned[move.served] == name else []
+
     # The end
 
     def _stop(self) -> list[Message]:
@@ -196,6 +269,13 @@ class OwnClock(Device):
         """Those that tell it when they are done, and have not yet."""
         assert self.rules is not None
         return below(self.number, self.rules.devices, self.gone) - self.heard_done
+
+    def watched(self) -> set[int]:
+        """Those for whom it waits at the end."""
+        if not self.done or self.ended:
+            return set()
+        top = above(self.number, self.gone)
+        return {top} if self.told_done and top is not None else self.awaited()
 
     def _tell_done(self) -> list[Message]:
         if not self.done or self.told_done or self.awaited():
