@@ -479,9 +479,7 @@ class Device:
                 link.asked = asked
         assert self._revision is not None
         pool = self._left_for_telling(len(done), undoing=True)
-        back = Move(
-            move.edge, NO_LINK, move.after, move.before, done, pool, undoing=True, refused=True, wished=wished
-        )
+        back = Move(move.edge, NO_LINK, move.after, move.before, done, pool, undoing=True, refused=True, wished=wished)
         back.outside, back.earlier = move.outside, move.earlier
         self._revision.move = back
         return self._request_next()

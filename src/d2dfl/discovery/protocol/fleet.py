@@ -10,6 +10,7 @@ from d2dfl.config import Config
 from d2dfl.discovery.protocol.device import Device, Rules
 from d2dfl.discovery.protocol.holdings import Holdings, Neighbour
 from d2dfl.discovery.protocol.messages import Message, Token, Wake
+from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.discovery.protocol.weighing import Clusters
 from d2dfl.network import Network
 
@@ -97,7 +98,8 @@ class Fleet:
         """Everybody revises by its own clock (own_clock.py) until all have told that they are done."""
         for device in self.devices:
             device.rules = rules
-        self._deliver([Message(device.number, device.number, Wake(device.pause())) for device in self.devices])
+        clocks = [device for device in self.devices if isinstance(device, OwnClock)]
+        self._deliver([message for device in clocks for message in device.first_wake()])
 
     def _deliver(self, messages: list[Message]) -> None:
         """Until nobody says anything any more. What is sent first arrives first."""

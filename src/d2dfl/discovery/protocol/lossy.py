@@ -41,7 +41,8 @@ from d2dfl.discovery.protocol.own_clock import OwnClock
 
 FIRST_REPEAT = 6.0  # message times after which a question is repeated; doubled from one repeat to the next,
 LAST_REPEAT = 48.0  # up to this
-LOOK = 100.0  # message times after which a device that waits for others asks whether they are there
+REQUEST_REPEAT = 24.0  # the same for a request, which waits in line, and for others to be told
+LOOK = 500.0  # message times after which a device that waits for others asks whether they are there
 GIVE_UP = 30  # repeats without any sign of life
 NONE = -1
 
@@ -100,7 +101,7 @@ class _Open:
     def repeated(self, now: float) -> None:
         self.repeats += 1
         self.quiet += 1
-        self.due = now + min(FIRST_REPEAT * 2.0**self.repeats, LAST_REPEAT)
+        self.due = now + min(_patience(self.envelope.content) * 2.0 ** min(self.repeats, 8), LAST_REPEAT)
 
 
 @dataclass
@@ -132,7 +133,7 @@ class Post:
                 envelope = Envelope(message.sender, name, content, self._next[name], NONE, self._expected[name])
                 self._next[name] += 1
                 if type(content) in ANSWERED_BY:
-                    self._open[name, envelope.number] = _Open(envelope, now + FIRST_REPEAT)
+                    self._open[name, envelope.number] = _Open(envelope, now + _patience(content))
                 else:
                     question = self._asked.pop((name, type(content)), NONE)
                     envelope = Envelope(*_parts(envelope)[:4], question, envelope.seen)
@@ -269,3 +270,7 @@ class Post:
 
 def _parts(envelope: Envelope) -> tuple[int, int, Content | Notice, int, int, int]:
     return envelope.sender, envelope.receiver, envelope.content, envelope.number, envelope.answers, envelope.seen
+
+
+def _patience(content: Content | Notice) -> float:
+    return REQUEST_REPEAT if isinstance(content, Request) else FIRST_REPEAT

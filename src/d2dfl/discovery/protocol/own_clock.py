@@ -1,10 +1,11 @@
 """Devices that revise at the same time, each by its own clock: no token, nothing of the whole network.
 
 What the token did is done by others. Who revises next: everybody, after a pause of its own. What a cluster takes from outside: its
-first device keeps the account; a revision begins with its total (2 messages, as many as the token took), and after a move each
-cluster concerned is told the difference and says its new total (2 messages each), from which the change of its term follows. When
-to stop: by one's own account, or after as many turns without a change as the rules say. The end: who is done and has heard so from
-all below it in a tree tells the one above it, and from the top the end is told down (4 messages a device, put by beforehand).
+first device keeps the account. A revision begins with the cluster's total (2 messages, as many as the token took), and with the same
+question the first device hears what the last revision has changed. After a move each other cluster concerned is told the difference and says
+its new total (2 messages each), from which the change of its term follows. When to stop: by one's own account, or after as many
+own turns without a change as the rules say. The end: who is done and has heard so from all below it in a tree tells the one
+above it, and from the top the end is told down (4 messages a device, put by beforehand).
 
 Moves meet at transmitters, which serve one request after the other. So a change that somebody's share brings to a device in the
 middle of a move of its own belongs to that somebody, who is told of it; what is left is its own. Every change of a reward is counted by
@@ -39,6 +40,7 @@ class OwnClock(Device):
     """A device that revises whenever it has paused."""
 
     uses: float = 0.0  # as the first of its cluster: what that takes from outside
+    owed: float = 0.0  # how much more it takes from outside than the first of its cluster has heard
     quiet: int = 0  # own turns in a row without a change
     done: bool = False
     told_done: bool = False
@@ -50,7 +52,6 @@ class OwnClock(Device):
         self.account -= FINISH
         self._known_use = 0.0
         self._opening = False  # waits for its cluster's total to begin a revision
-        self._owed = 0.0  # by which its cluster takes more since links ended with those that are gone
         self._change: float | None = None  # of a move, while clusters are being told
         self._telling: dict[int, tuple[int, float]] = {}  # first device -> its cluster, how much more
 
@@ -60,7 +61,11 @@ class OwnClock(Device):
 
     # Its clock
 
-    def pause(self) -> float:
+    def first_wake(self) -> list[Message]:
+        """To begin with."""
+        return [self._say(self.number, Wake(self._pause()))]
+
+    def _pause(self) -> float:
         return 2.0 * PAUSE * plain_uniform(self.key, self.turns + PAUSES)
 
     @property
@@ -69,8 +74,7 @@ class OwnClock(Device):
 
     @property
     def may_go_on(self) -> bool:
-        least = TURN + 2 * LEAST_MOVE if self._counts else LEAST_MOVE
-        return bool(self.useful) and self.account - self.spent >= least
+        return bool(self.useful) and self.account - self.spent >= TURN + LEAST_MOVE
 
     def _wake(self, sender: int, content: Content) -> list[Message]:
         assert self.rules is not None
@@ -85,7 +89,7 @@ class OwnClock(Device):
             return self._revise()
         self.spent += TURN
         self._opening = True
-        more, self._owed = self._owed, 0.0
+        more, self.owed = self.owed, 0.0
         return [self._say(head, Outside(more))]
 
     @property
@@ -96,7 +100,7 @@ class OwnClock(Device):
         """The revision is over."""
         self._revision = None
         self.quiet = 0 if changed else self.quiet + 1
-        return self._stop() if stop else [self._say(self.number, Wake(self.pause()))]
+        return self._stop() if stop else [self._say(self.number, Wake(self._pause()))]
 
     # What clusters take from outside
 
@@ -106,18 +110,23 @@ class OwnClock(Device):
         return [self._say(sender, Total(self.uses))]
 
     def _settle_clusters(self, change: float, move: Move) -> list[Message]:
-        messages, self._change = [], change
+        messages = []
         for cluster, more in move.outside.items() if self._counts else ():
             head = self.clusters.heads[cluster]
             if abs(more) <= SAME or head in self.gone:
                 continue
             if head == self.number:
                 self.uses += more
-                self._change += self._difference(cluster, more, self.uses)
+                change += self._difference(cluster, more, self.uses)
+            elif cluster == self.cluster:  # its first device hears of it when the next revision begins
+                self._known_use += more
+                self.owed += more
+                change += self._difference(cluster, more, self._known_use)
             else:
                 self._telling[head] = (cluster, more)
                 self.spent += 2
                 messages.append(self._say(head, Outside(more)))
+        self._change = change
         return messages or self._settled()
 
     def _difference(self, cluster: int, more: float, use: float) -> float:
@@ -130,6 +139,7 @@ class OwnClock(Device):
         if self._opening:
             self._opening, self._known_use = False, content.use
             return self._revise()
+        assert self._change is not None
         self._change += self._difference(*self._telling.pop(sender), content.use)
         return [] if self._telling else self._settled()
 
@@ -141,17 +151,14 @@ class OwnClock(Device):
     # What others may be told, and what is left when it is too much
 
     def _left_for_telling(self, concerned: int, undoing: bool) -> int:
-        left = self.account - self.spent - (2 if undoing else 4) * concerned
-        if not undoing and self._counts:
-            left = left if left >= 4 else -1  # its own cluster is told, there and back
-        return left
+        return self.account - self.spent - (2 if undoing else 4) * concerned
 
     def _allowance(self, move: Move) -> int:
         each = 2 if move.undoing else 4
         told = move.pool // each
         if self._counts:  # everybody who is told may be of another cluster, which is told then
-            known, all_clusters = len(move.outside.keys() | {self.cluster}), len(self.clusters.budget)
-            told = max((move.pool - each * all_clusters) // each, (move.pool - each * known) // (2 * each))
+            known, others = len(move.outside.keys() - {self.cluster}), len(self.clusters.budget) - 1
+            told = max((move.pool - each * others) // each, (move.pool - each * known) // (2 * each))
         return 2 * max(told, 0)
 
     def _was_refused(self) -> list[Message]:
@@ -215,7 +222,7 @@ class OwnClock(Device):
         more = self.holdings.outside(self.cluster) - outside
         self._start_reward += self.holdings.standing() - before
         self._start_outside += more
-        self._owed += more
+        self.owed += more
         self._line = deque(item for item in self._line if item[0] != name)
         messages: list[Message] = []
         if self._serving is not None and name in self._serving.waiting:
@@ -297,5 +304,3 @@ class OwnClock(Device):
     def _end(self, sender: int, content: Content) -> list[Message]:
         further = [] if self.ended else self._tell_end()
         return [self._say(sender, Taken()), *further]
-
-

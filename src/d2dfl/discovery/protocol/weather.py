@@ -1,14 +1,13 @@
 """A radio that loses, delays and doubles messages, and devices that are away for a while or for good: virtual time, one process."""
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from d2dfl.discovery.protocol.device import Rules
+from d2dfl.discovery.protocol.device import Device, Rules
 from d2dfl.discovery.protocol.lossy import Envelope, Post
-from d2dfl.discovery.protocol.messages import Message, Wake
 from d2dfl.discovery.protocol.own_clock import OwnClock
 
 FOR_GOOD = float("inf")
@@ -55,8 +54,7 @@ class Radio:
         """Everybody revises by its own clock until all that are not gone know of the end."""
         for post in self.posts:
             post.device.rules = rules
-            number = post.device.number
-            post.post([Message(number, number, Wake(post.device.pause()))], self.now)
+            post.post(post.device.first_wake(), self.now)
             self._set_timer(post)
         self._run()
 
@@ -106,10 +104,12 @@ class Radio:
 
 
 def radio_of(
-    devices: list[OwnClock],
+    devices: Sequence[Device],
     weather: Weather,
     generator: np.random.Generator,
     away: Mapping[int, tuple[float, float]] | None = None,
     keep: bool = False,
 ) -> Radio:
-    return Radio([Post(device) for device in devices], weather, generator, away or {}, keep=keep)
+    """Of devices with clocks of their own."""
+    posts = [Post(device) for device in devices if isinstance(device, OwnClock)]
+    return Radio(posts, weather, generator, away or {}, keep=keep)
