@@ -7,8 +7,8 @@ whose question its receiver repeats: so every gap is filled, and behind this lay
 only later. Introductions are answers to nobody; who misses one asks for it.
 
 Gone. Who shows no sign of life while a question is repeated GIVE_UP times counts as gone, is told so should it still hear, and its
-links end on both sides. A device that waits for others to be done asks them now and then whether they are there. Whoever was away
-asks those with whom it has links, when it comes back, whether they still count on it.
+links end on both sides. A device that waits for others to be done asks them now and then whether they are there. When all are done,
+and whenever a device comes back that was away, those that have links ask each other whether they still count on them.
 
 Stored before anything is sent: all fields of the device (its links, its book of requesters, its account, where its move stands) and all of
 this layer: numbers, unanswered questions, answers until they have been seen, and what came too early. So a device that was away
@@ -97,6 +97,7 @@ class _Open:
     due: float
     repeats: int = 0
     quiet: int = 0  # repeats since the last sign of life
+    final: bool = False  # asked whether or not anybody waits for it
 
     def repeated(self, now: float) -> None:
         self.repeats += 1
@@ -118,6 +119,7 @@ class Post:
         self._ahead: defaultdict[int, dict[int, Envelope]] = defaultdict(dict)
         self._open: dict[tuple[int, int | type[Notice]], _Open] = {}
         self._asked: dict[tuple[int, type[Content]], int] = {}  # questions at work, by who waits for which answer
+        self._looked = False  # after its partners, at the end
         self._given: defaultdict[int, dict[int, Envelope]] = defaultdict(dict)  # answers by the question's number
 
     # What goes out
@@ -172,7 +174,7 @@ class Post:
         for (name, _), waiting in self._open.items():
             if name == sender:
                 waiting.quiet = 0
-        if (sender, Still) in self._open and isinstance(envelope.content, Here):
+        if (sender, Still) in self._open and isinstance(envelope.content, Here | Still):
             del self._open[sender, Still]
             self._watch(now)
         for question in [number for number, given in self._given[sender].items() if given.number < envelope.seen]:
@@ -239,19 +241,25 @@ class Post:
     def come_back(self, now: float) -> list[Envelope]:
         """After it was away: repeat all questions, and ask those with whom it has links whether they count on it."""
         for name in sorted(self.device.partners() - self.gone):
-            self._open[name, Still] = _Open(self._notice(name, Still()), now)
+            self._open[name, Still] = _Open(self._notice(name, Still()), now, final=True)
         for waiting in self._open.values():
             waiting.due = now
         return self.tick(now)
 
     def _watch(self, now: float) -> None:
         """Look after those for whom the device waits at the end."""
+        if self.device.ended and not self._looked:
+            # Receivers look after their transmitters, who look after those that do not.
+            self._looked = True
+            for name in sorted(self.device.partners() - self.gone):
+                at = now if name not in self.device.giving.requesters else now + LOOK
+                self._open[name, Still] = _Open(self._notice(name, Still()), at, final=True)
         watched = self.device.watched() - self.gone
         for name in watched:
             if (name, Still) not in self._open:
                 self._open[name, Still] = _Open(self._notice(name, Still()), now + LOOK)
         for name, kind in list(self._open):
-            if kind is Still and name not in watched and not self._open[name, kind].repeats:
+            if kind is Still and name not in watched and not self._open[name, kind].final:
                 del self._open[name, kind]
 
     def _lose(self, name: int, now: float) -> list[Envelope]:

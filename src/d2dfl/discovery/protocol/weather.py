@@ -25,7 +25,10 @@ class Weather:
 
 @dataclass
 class Radio:
-    """Carries envelopes between posts. away[device]: from when until when it neither hears nor sends; then it goes on."""
+    """Carries envelopes between posts.
+
+    away[device]: from when until when it neither hears nor sends, counted from when introductions are over; then it goes on.
+    """
 
     posts: list[Post]
     weather: Weather
@@ -39,9 +42,8 @@ class Radio:
     def __post_init__(self) -> None:
         self._line: list[tuple[float, int, int, Envelope | None]] = []
         self._sent = 0
-        for name, (_, back) in self.away.items():
-            if back != FOR_GOOD:
-                self._push(back, name, None)
+        self._began = FOR_GOOD  # when devices begin to revise
+        self._back: set[int] = set()  # who has come back
 
     def introduce(self) -> None:
         for post in self.posts:
@@ -52,6 +54,10 @@ class Radio:
 
     def run(self, rules: Rules) -> None:
         """Everybody revises by its own clock until all that are not gone know of the end."""
+        self._began = self.now
+        for name, (_, back) in self.away.items():
+            if back != FOR_GOOD:
+                self._push(self._began + back, name, None)
         for post in self.posts:
             post.device.rules = rules
             post.post(post.device.first_wake(), self.now)
@@ -78,7 +84,7 @@ class Radio:
 
     def _is_away(self, name: int) -> bool:
         left, back = self.away.get(name, (FOR_GOOD, FOR_GOOD))
-        return left <= self.now < back
+        return self._began + left <= self.now < self._began + back
 
     def _run(self) -> None:
         for _ in range(EVENTS):
@@ -92,7 +98,8 @@ class Radio:
                 if self.keep:
                     self.heard.append(envelope)
                 self._carry(post.arrive(envelope, self.now))
-            elif name in self.away and self.now == self.away[name][1]:
+            elif name in self.away and name not in self._back and self.now >= self._began + self.away[name][1]:
+                self._back.add(name)
                 self._carry(post.come_back(self.now))
             else:
                 at = post.timer()
