@@ -68,7 +68,9 @@ class Still:
 
 @dataclass(frozen=True)
 class Here:
-    """A sign of life."""
+    """A sign of life, and whether the end was told: who was away may wait for others that tell somebody else."""
+
+    ended: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ class Post:
     def arrive(self, envelope: Envelope, now: float) -> list[Envelope]:
         sender, content = envelope.sender, envelope.content
         if isinstance(content, Gone):
-            return [self._notice(sender, Here()), *self._lose(sender, now)]
+            return [self._notice(sender, Here(self.device.ended)), *self._lose(sender, now)]
         if sender in self.gone:
             if isinstance(content, Here):
                 self._open.pop((sender, Gone), None)
@@ -164,10 +166,12 @@ class Post:
             return [self._notice(sender, Gone())]
         self._sign_of_life(envelope, now)
         if isinstance(content, Still):
-            return [self._notice(sender, Here())]
+            return [self._notice(sender, Here(self.device.ended))]
         if isinstance(content, Missing):
             return self._again(sender, NONE)
-        return [] if isinstance(content, Here) else self._numbered(envelope, now)
+        if isinstance(content, Here):
+            return self.post(self.device.has_ended(sender), now) if content.ended else []
+        return self._numbered(envelope, now)
 
     def _sign_of_life(self, envelope: Envelope, now: float) -> None:
         sender = envelope.sender
@@ -201,7 +205,7 @@ class Post:
         if question in self._given[sender]:
             return [self._given[sender][question]]
         at_work = any(name == sender and number == question for (name, _), number in self._asked.items())
-        return [self._notice(sender, Here())] if at_work else []
+        return [self._notice(sender, Here(self.device.ended))] if at_work else []
 
     def _deliver(self, envelope: Envelope, now: float) -> list[Envelope]:
         content = envelope.content
