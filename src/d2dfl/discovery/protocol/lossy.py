@@ -43,6 +43,9 @@ FIRST_REPEAT = 6.0  # message times after which a question is repeated; doubled 
 LAST_REPEAT = 48.0  # up to this
 REQUEST_REPEAT = 24.0  # the same for a request, which waits in line, and for others to be told
 LOOK = 500.0  # message times after which a device that waits for others asks whether they are there
+LOOKS = (
+    40  # that are answered, after which it waits no longer: those who differ on who is gone could wait for each other
+)
 GIVE_UP = 30  # repeats without any sign of life
 NONE = -1
 
@@ -121,6 +124,7 @@ class Post:
         self._ahead: defaultdict[int, dict[int, Envelope]] = defaultdict(dict)
         self._open: dict[tuple[int, int | type[Notice]], _Open] = {}
         self._asked: dict[tuple[int, type[Content]], int] = {}  # questions at work, by who waits for which answer
+        self._looks = 0
         self._looked = False  # after its partners, at the end
         self._given: defaultdict[int, dict[int, Envelope]] = defaultdict(dict)  # answers by the question's number
 
@@ -170,8 +174,17 @@ class Post:
         if isinstance(content, Missing):
             return self._again(sender, NONE)
         if isinstance(content, Here):
-            return self.post(self.device.has_ended(sender), now) if content.ended else []
+            return self._still_there(sender, content.ended, now)
         return self._numbered(envelope, now)
+
+    def _still_there(self, sender: int, ended: bool, now: float) -> list[Envelope]:
+        self._looks += sender in self.device.watched()
+        messages = self.device.has_ended(sender) if ended else []
+        if self._looks > LOOKS and not self.device.ended:
+            messages = self.device.end_alone()
+        sent = self.post(messages, now)
+        self._watch(now)
+        return sent
 
     def _sign_of_life(self, envelope: Envelope, now: float) -> None:
         sender = envelope.sender

@@ -304,6 +304,10 @@ class OwnClock(Device):
         self.heard_done.add(name)
         return self._tell_done()
 
+    def end_alone(self) -> list[Message]:
+        """It has waited long enough: its own links stand, and it still serves others."""
+        return self._tell_end()
+
     def _tell_end(self) -> list[Message]:
         self.ended = True
         return [self._say(name, End()) for name in sorted(self.heard_done - self.gone)]
