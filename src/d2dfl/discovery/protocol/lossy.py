@@ -199,8 +199,6 @@ class Post:
 
     def _numbered(self, envelope: Envelope, now: float) -> list[Envelope]:
         sender = envelope.sender
-        if envelope.answers != NONE:
-            self._open.pop((sender, envelope.answers), None)
         if isinstance(envelope.content, Introduction):
             self._open.pop((sender, Missing), None)
         if envelope.number < self._expected[sender]:
@@ -223,6 +221,8 @@ class Post:
     def _deliver(self, envelope: Envelope, now: float) -> list[Envelope]:
         content = envelope.content
         assert not isinstance(content, Notice)
+        # Not before: an answer that waits for something earlier would wait for ever if its sender were gone.
+        self._open.pop((envelope.sender, envelope.answers), None)
         if type(content) in ANSWERED_BY:
             self._asked[envelope.sender, ANSWERED_BY[type(content)]] = envelope.number
         messages = self.device.receive(Message(envelope.sender, envelope.receiver, content))
