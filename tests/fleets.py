@@ -1,5 +1,7 @@
 """The compiled learner and the fleet of devices that is held against it, on the same network."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from d2dfl import Config, Network
@@ -9,8 +11,9 @@ from d2dfl.discovery.game.board import board_of, free_choice
 from d2dfl.discovery.game.learning import NO_DEVICE, LearnerState
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.methods import marginal
-from d2dfl.discovery.protocol.device import Rules
+from d2dfl.discovery.protocol.device import Device, Rules
 from d2dfl.discovery.protocol.fleet import Fleet
+from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.rng import device_keys
 
 
@@ -34,3 +37,32 @@ def fleet_of(network: Network, config: Config, seed: int, learner: LearnerState)
     keys = device_keys(seed, "marginal", 0, devices=network.devices)
     free = free_choice(board, config.discovery.no_link)
     return Fleet.of(network, config, keys, learner.account, free, learner.claim)
+
+
+def clocks_of(network: Network, config: Config, seed: int, learner: LearnerState) -> Fleet:
+    """The same devices, each with a clock of its own."""
+    board = board_of(network, Terms.of(config.reward))
+    keys = device_keys(seed, "marginal", 0, devices=network.devices)
+    free = free_choice(board, config.discovery.no_link)
+    return Fleet.of(network, config, keys, learner.account, free, learner.claim, kind=OwnClock)
+
+
+def sides_agree(devices: Sequence[Device]) -> None:
+    """Every link is believed in by both sides, who agree on what moves; nobody gives what it needs itself."""
+    for receiver in devices:
+        for link in receiver.holdings.links:
+            if link is not None:
+                giving = devices[receiver.holdings.heard[link.slot].device].giving
+                assert giving.granted(receiver.number) == link.granted
+                asked = giving.requesters[receiver.number].asked if receiver.number in giving.requesters else []
+                assert asked == link.asked or not any(link.asked)
+    for transmitter in devices:
+        holdings, giving = transmitter.holdings, transmitter.giving
+        for name in giving.requesters:
+            assert any(
+                link and devices[name].holdings.heard[link.slot].device == transmitter.number
+                for link in devices[name].holdings.links
+            )
+        got = np.sum([giving.granted(name) for name in giving.requesters], axis=0)
+        assert np.allclose(got, holdings.given)
+        assert (np.array(holdings.given) <= np.array(holdings.surplus) + 1e-9).all()

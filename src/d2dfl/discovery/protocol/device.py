@@ -49,7 +49,7 @@ class Rules(NamedTuple):
 
 
 @dataclass
-class _Move:
+class Move:
     """A link that is being put in force."""
 
     edge: int
@@ -64,10 +64,11 @@ class _Move:
     served: int = 0
     change: float = 0.0
     outside: dict[int, float] = field(default_factory=dict)
+    earlier: dict[int, List] = field(default_factory=dict)  # by transmitter: what was asked for before
 
 
 @dataclass
-class _Revision:
+class Revision:
     """What a device thinks about while it has the token."""
 
     edge: int
@@ -75,12 +76,13 @@ class _Revision:
     noise: float
     extra: dict[int, float]  # noise and claims by slot; NO_LINK where it may have none
     answers: dict[int, Told] = field(default_factory=dict)
+    asking: int = -1  # who was asked last
     expected: float = 0.0
-    move: _Move | None = None
+    move: Move | None = None
 
 
 @dataclass
-class _Serving:
+class Serving:
     """A request that a transmitter is working on."""
 
     receiver: int
@@ -88,6 +90,7 @@ class _Serving:
     change: float
     told: int
     outside: dict[int, float] = field(default_factory=dict)
+    begun: bool = False  # telling them
 
 
 @dataclass
@@ -112,21 +115,26 @@ class Device:
 
     def __post_init__(self) -> None:
         self.giving = Giving(self.holdings)
-        self._revision: _Revision | None = None
-        self._serving: _Serving | None = None
+        self._revision: Revision | None = None
+        self._serving: Serving | None = None
         self._line: deque[tuple[int, Request]] = deque()
+        self._start_reward = self._start_outside = 0.0
+        self._useful: list[int] | None = None
+        self._handlers = self._table()
 
     # What it can do at all
 
     @property
     def useful(self) -> list[int]:
         """Slots over which something could move."""
-        need = self.holdings.need
-        return [
-            slot
-            for slot, there in sorted(self.holdings.heard.items())
-            if any(n > 0.0 and s > 0.0 for n, s in zip(need, there.spare, strict=True))
-        ]
+        if self._useful is None:
+            need = self.holdings.need
+            self._useful = [
+                slot
+                for slot, there in sorted(self.holdings.heard.items())
+                if any(n > 0.0 and s > 0.0 for n, s in zip(need, there.spare, strict=True))
+            ]
+        return self._useful
 
     @property
     def may_go_on(self) -> bool:
@@ -164,12 +172,12 @@ class Device:
 
     def receive(self, message: Message) -> list[Message]:
         """What to send after this message."""
-        content, sender = message.content, message.sender
-        if isinstance(content, Introduction):
-            there = next(item for item in self.holdings.heard.values() if item.device == sender)
-            there.spare, there.giving, there.cluster = list(content.spare), list(content.giving), content.cluster
-            return []
-        handlers: dict[type[Content], Callable[[int, Content], list[Message]]] = {
+        return self._handlers[type(message.content)](message.sender, message.content)
+
+    def _table(self) -> dict[type[Content], Callable[[int, Content], list[Message]]]:
+        """What is done with each kind of message."""
+        return {
+            Introduction: self._introduced,
             Ask: self._asked,
             Request: self._requested,
             Now: self._told_now,
@@ -180,7 +188,13 @@ class Device:
             Taken: lambda *_: [],
             End: self._end,
         }
-        return handlers[type(content)](sender, content)
+
+    def _introduced(self, sender: int, content: Content) -> list[Message]:
+        assert isinstance(content, Introduction)
+        there = next(item for item in self.holdings.heard.values() if item.device == sender)
+        there.spare, there.giving, there.cluster = list(content.spare), list(content.giving), content.cluster
+        self._useful = None
+        return []
 
     def _say(self, receiver: int, content: Content) -> Message:
         return Message(self.number, receiver, content)
@@ -221,7 +235,8 @@ class Device:
             refusal = Grant((), nothing, 0.0, (), 0, refused=True)
             return [self._say(sender, refusal), *self._serve_next()]
         change = self.giving.settle(shares)
-        self._serving = _Serving(sender, deque(affected), change, len(affected))
+        self._start_reward += change / self.holdings.weight  # not the doing of a move of its own
+        self._serving = Serving(sender, deque(affected), change, len(affected))
         return self._tell_next()
 
     def _take_back(self, sender: int, held: tuple[List, List] | None) -> None:
@@ -234,10 +249,14 @@ class Device:
     def _tell_next(self) -> list[Message]:
         serving = self._serving
         assert serving is not None
-        if serving.waiting:
-            name = serving.waiting[0]
-            offer = self._offer(name, self.giving.requesters[name].asked)
-            return [self._say(name, Now(tuple(self.giving.granted(name)), offer))]
+        return [self._now(serving.waiting[0])] if serving.waiting else self._grant(serving)
+
+    def _now(self, name: int) -> Message:
+        offer = self._offer(name, self.giving.requesters[name].asked)
+        return self._say(name, Now(tuple(self.giving.granted(name)), offer))
+
+    def _grant(self, serving: Serving) -> list[Message]:
+        """All have been told: the request is answered, and the next one served."""
         name = serving.receiver
         asked = self.giving.requesters[name].asked if name in self.giving.requesters else [0.0] * len(self.giving.share)
         grant = Grant(
@@ -253,9 +272,9 @@ class Device:
     def _replied(self, sender: int, content: Content) -> list[Message]:
         assert isinstance(content, Reply)
         serving = self._serving
-        if serving is None or not serving.waiting or serving.waiting[0] != sender:
+        if serving is None or sender not in serving.waiting:
             return []
-        serving.waiting.popleft()
+        serving.waiting.remove(sender)
         serving.change += content.change
         if content.outside:
             serving.outside[content.cluster] = serving.outside.get(content.cluster, 0.0) + content.outside
@@ -273,9 +292,10 @@ class Device:
         if link is not None:
             link.granted, link.told = list(content.granted), _told(content.offer)
             prices = self.holdings.prices(link)
-        change = self.holdings.weight * (self.holdings.standing() - before)
-        more = self.holdings.outside(self.cluster) - outside
-        return [self._say(sender, Reply(change, self.cluster, more, tuple(prices)))]
+        change, more = self.holdings.standing() - before, self.holdings.outside(self.cluster) - outside
+        self._start_reward += change  # the doing of somebody else, who is told of it
+        self._start_outside += more
+        return [self._say(sender, Reply(self.holdings.weight * change, self.cluster, more, tuple(prices)))]
 
     def _link_to(self, transmitter: int) -> Link | None:
         return next(
@@ -290,10 +310,22 @@ class Device:
         assert isinstance(content, Token)
         assert self.rules is not None
         self.token = content
+        if sender == self.number:
+            return self._revise()
+        self.spent += TURN
+        return [self._say(sender, Taken()), *self._revise()]
+
+    @property
+    def _use(self) -> float:
+        """What its cluster takes from outside, as far as it knows."""
+        assert self.token is not None
+        return self.token.use[self.cluster]
+
+    def _revise(self) -> list[Message]:
+        """Think about one link."""
+        assert self.rules is not None
         edge = self.turns % len(self.holdings.links)
         self.turns += 1
-        came = [] if sender == self.number else [self._say(sender, Taken())]
-        self.spent += 0 if sender == self.number else TURN
         hot = self.rules.hot
         temperature = hot * max(0.0, 1.0 - self.spent / (self.rules.cold * self.account))
         restless = 2.0 * plain_uniform(self.key, self.turns + (1 << 40)) * self.rules.restless * hot
@@ -303,8 +335,8 @@ class Device:
         for slot in self.useful:
             if slot not in others:
                 extra[slot] = self._gumbel(noise) + self.claim.get(slot, 0.0)
-        self._revision = _Revision(edge, temperature, noise, extra)
-        return came + self._weigh()
+        self._revision = Revision(edge, temperature, noise, extra)
+        return self._weigh()
 
     def _uniform(self) -> float:
         self.draws += 1
@@ -317,9 +349,8 @@ class Device:
 
     def _value(self, slot: int) -> float:
         """What it expects with this slot in place of the link that it thinks about."""
-        revision, token = self._revision, self.token
+        revision = self._revision
         assert revision is not None
-        assert token is not None
         links = self.holdings.links
         slots = [link.slot if link else NO_LINK for link in links]
         empty = Told([], [], [])
@@ -327,7 +358,7 @@ class Device:
         if slot != slots[revision.edge]:
             slots[revision.edge] = slot
             told[revision.edge] = empty if slot < 0 else revision.answers.get(slot, nothing_told(self.holdings, slot))
-        return expected_worth(self.holdings, self.clusters, self.cluster, token.use[self.cluster], slots, told)
+        return expected_worth(self.holdings, self.clusters, self.cluster, self._use, slots, told)
 
     def _weigh(self) -> list[Message]:
         """Choose what looks best; ask before it is tried."""
@@ -348,7 +379,8 @@ class Device:
         if len(revision.answers) == ASKED or self.account - self.spent < 2:
             return self._pass_on(False)
         self.spent += 2
-        return [self._say(self.holdings.heard[top].device, Ask(tuple(self._wanted(top))))]
+        revision.asking = self.holdings.heard[top].device
+        return [self._say(revision.asking, Ask(tuple(self._wanted(top))))]
 
     def _wanted(self, slot: int) -> List:
         """Its need of the labels that a transmitter has for it."""
@@ -368,10 +400,17 @@ class Device:
         revision.expected = self._value(slot) - self._value(old)
         zero = [0.0] * len(self.holdings.counts)
         link = None if slot < 0 else Link(slot, zero, zero, revision.answers[slot])
-        rest = self.account - self.spent
-        return self._move(self.holdings.links[revision.edge], link, rest, undoing=False)
+        return self._move(self.holdings.links[revision.edge], link, undoing=False)
 
-    def _move(self, before: Link | None, after: Link | None, rest: int, undoing: bool) -> list[Message]:
+    def _left_for_telling(self, concerned: int, undoing: bool) -> int:
+        """Messages that a move may cost beyond those to the transmitters concerned; what is taken back was put by before."""
+        return UNLIMITED if undoing else self.account - self.spent - 4 * concerned
+
+    def _allowance(self, move: Move) -> int:
+        """Messages that the next transmitter may spend on telling others, when as many may be needed to take it back."""
+        return max(move.pool // 2, 0)
+
+    def _move(self, before: Link | None, after: Link | None, undoing: bool) -> list[Message]:
         """Ask every transmitter concerned for what is wanted now, one after the other."""
         revision, links = self._revision, self.holdings.links
         assert revision is not None
@@ -386,13 +425,14 @@ class Device:
                 concerned.append(self.holdings.heard[link.slot].device)
         if after is not None:
             concerned.append(self.holdings.heard[after.slot].device)
-        pool = rest - 4 * len(concerned)
+        pool = self._left_for_telling(len(concerned), undoing)
         slot = after.slot if after else NO_LINK
-        revision.move = _Move(revision.edge, slot, before, after, concerned, pool, undoing, wished=wished)
+        revision.move = Move(revision.edge, slot, before, after, concerned, pool, undoing, wished=wished)
         if pool < 0:
             return self._not_done()
         for link, asked in zip(links, wished, strict=True):
             if link:
+                revision.move.earlier[self.holdings.heard[link.slot].device] = link.asked
                 link.asked = asked
         return self._request_next()
 
@@ -405,9 +445,9 @@ class Device:
         asked = link.asked if link else [0.0] * len(self.holdings.counts)
         prices = self.holdings.prices(link, expected=True) if link else asked
         self.spent += 2
-        return [self._say(name, Request(tuple(asked), tuple(prices), max(move.pool // 2, 0)))]
+        return [self._say(name, Request(tuple(asked), tuple(prices), self._allowance(move)))]
 
-    def _current_move(self) -> _Move:
+    def _current_move(self) -> Move:
         assert self._revision is not None
         assert self._revision.move is not None
         return self._revision.move
@@ -418,7 +458,7 @@ class Device:
         if content.refused:
             return self._was_refused()
         self.spent += 2 * content.told
-        move.pool -= 4 * content.told
+        move.pool -= (2 if move.undoing else 4) * content.told
         move.change += content.change
         for cluster, more in content.outside:
             move.outside[cluster] = move.outside.get(cluster, 0.0) + more
@@ -438,9 +478,9 @@ class Device:
             if link:
                 link.asked = asked
         assert self._revision is not None
-        back = _Move(
-            move.edge, NO_LINK, move.after, move.before, done, UNLIMITED, undoing=True, refused=True, wished=wished
-        )
+        pool = self._left_for_telling(len(done), undoing=True)
+        back = Move(move.edge, NO_LINK, move.after, move.before, done, pool, undoing=True, refused=True, wished=wished)
+        back.outside, back.earlier = move.outside, move.earlier
         self._revision.move = back
         return self._request_next()
 
@@ -451,23 +491,25 @@ class Device:
         return self._pass_on(False, stop=True)
 
     def _moved(self) -> list[Message]:
-        """All have granted: keep it, or take it back."""
-        move, revision = self._current_move(), self._revision
-        assert revision is not None
-        if move.refused:
-            return self._pass_on(False, stop=True)
+        """All have granted: find out what the move has changed."""
+        move = self._current_move()
         change = move.change + self.holdings.weight * (self.holdings.standing() - self._start_reward)
         more = self.holdings.outside(self.cluster) - self._start_outside
         move.outside[self.cluster] = move.outside.get(self.cluster, 0.0) + more
-        change += self._settle_clusters(move.outside)
+        return self._settle_clusters(change, move)
+
+    def _decide(self, change: float) -> list[Message]:
+        """Keep it, or take it back."""
+        move, revision = self._current_move(), self._revision
+        assert revision is not None
         if move.undoing:
-            return self._pass_on(False)
+            return self._pass_on(False, stop=move.refused)
         old = move.before.slot if move.before else NO_LINK
         beyond = self.claim.get(move.slot, 0.0) - self.claim.get(old, 0.0)
         forced = old == NO_LINK and not self.free
         if forced or self._keeps(change + beyond, revision.expected + beyond):
             return self._pass_on(True)
-        return self._move(move.after, move.before, UNLIMITED, undoing=True)
+        return self._move(move.after, move.before, undoing=True)
 
     def _keeps(self, change: float, expected: float) -> bool:
         revision = self._revision
@@ -477,17 +519,18 @@ class Device:
         odds = change / revision.temperature - min(expected, 0.0) / revision.noise
         return self._uniform() < math.exp(min(0.0, odds))
 
-    def _settle_clusters(self, outside: dict[int, float]) -> float:
+    def _settle_clusters(self, change: float, move: Move) -> list[Message]:
         """What clusters take from outside, anew, and by how much N times the objective changes with it."""
-        token, change = self.token, 0.0
+        token = self.token
         assert token is not None
-        use = list(token.use)
-        for cluster, more in outside.items():
-            change -= self.clusters.term(self.holdings, cluster, use[cluster])
-            use[cluster] += more
-            change += self.clusters.term(self.holdings, cluster, use[cluster])
+        use, more_worth = list(token.use), 0.0
+        if not move.refused:  # what was refused has changed nothing
+            for cluster, more in move.outside.items():
+                more_worth -= self.clusters.term(self.holdings, cluster, use[cluster])
+                use[cluster] += more
+                more_worth += self.clusters.term(self.holdings, cluster, use[cluster])
         self.token = Token(tuple(use), token.quiet, token.stopped)
-        return change
+        return self._decide(change + more_worth)
 
     def _pass_on(self, changed: bool, stop: bool = False) -> list[Message]:
         """The turn is over: the token goes to the next device that still revises, or everybody is told that it is over."""

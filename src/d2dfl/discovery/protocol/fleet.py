@@ -1,6 +1,6 @@
-"""Devices of one network in one process, with every message delivered in turn: nothing else passes between them."""
+"""Devices of one network in one process: nothing passes between them but messages, each of which takes one unit of virtual time."""
 
-from collections import deque
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,18 +9,20 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.discovery.protocol.device import Device, Rules
 from d2dfl.discovery.protocol.holdings import Holdings, Neighbour
-from d2dfl.discovery.protocol.messages import Message, Token
+from d2dfl.discovery.protocol.messages import Message, Token, Wake
+from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.discovery.protocol.weighing import Clusters
 from d2dfl.network import Network
 
 
 @dataclass
 class Fleet:
-    """All devices, and how many messages they have sent."""
+    """All devices, how many messages they have sent, and how many of them in series."""
 
     devices: list[Device]
     clusters: int
     messages: int = 0
+    depth: float = 0.0  # virtual time, in messages
 
     @classmethod
     def of(
@@ -31,19 +33,26 @@ class Fleet:
         account: NDArray[np.int64],
         free: NDArray[np.bool_],
         claim: NDArray[np.float32],
+        known: NDArray[np.bool_] | None = None,
+        kind: type[Device] = Device,
     ) -> "Fleet":
-        """Each device gets what it holds, whom it hears and whom it trusts, and the population that a masked sum told it."""
-        members = np.bincount(network.cluster, minlength=len(network.budget))
-        clusters = Clusters(network.budget.tolist(), members.tolist())
+        """Each device gets what it holds, whom it hears and whom it trusts, and the population that a masked sum told it.
+
+        known[receiver, slot]: over which links receivers are introduced, all if not given.
+        """
+        members = np.bincount(network.cluster, minlength=len(network.budget)).tolist()
+        first = {int(name): device for device, name in reversed(list(enumerate(network.cluster)))}
+        clusters = Clusters(network.budget.tolist(), members, [first.get(name, -1) for name in range(len(members))])
+        met = network.candidates >= 0 if known is None else known
         trusts: list[dict[int, list[bool]]] = [{} for _ in range(network.devices)]
-        for receiver, slot in zip(*np.nonzero(network.candidates >= 0), strict=True):
+        for receiver, slot in zip(*np.nonzero(met), strict=True):
             trusts[network.candidates[receiver, slot]][int(receiver)] = network.trust[receiver, slot].tolist()
         devices = []
         for number in range(network.devices):
             heard = {
                 slot: Neighbour(int(name), float(network.drop[number, slot]))
                 for slot, name in enumerate(network.candidates[number])
-                if name >= 0
+                if met[number, slot]
             }
             holdings = Holdings(
                 config.reward,
@@ -56,7 +65,7 @@ class Fleet:
             )
             claims = {slot: float(value) for slot, value in enumerate(claim[number]) if value}
             devices.append(
-                Device(
+                kind(
                     number=number,
                     cluster=int(network.cluster[number]),
                     holdings=holdings,
@@ -85,15 +94,33 @@ class Fleet:
         first = going[0].number
         self._deliver([Message(first, first, Token((0.0,) * self.clusters, 0, stopped))])
 
+    def run_at_once(self, rules: Rules) -> None:
+        """Everybody revises by its own clock (own_clock.py) until all have told that they are done."""
+        for device in self.devices:
+            device.rules = rules
+        clocks = [device for device in self.devices if isinstance(device, OwnClock)]
+        self._deliver([message for device in clocks for message in device.first_wake()])
+
     def _deliver(self, messages: list[Message]) -> None:
-        line = deque(messages)
-        while line:
-            message = line.popleft()
-            self.messages += message.sender != message.receiver  # who keeps the token sends nothing
-            line.extend(self.devices[message.receiver].receive(message))
+        """Until nobody says anything any more. What is sent first arrives first."""
+        line: list[tuple[float, int, Message]] = []
+        sent = 0
+        while messages or line:
+            for message in messages:
+                heapq.heappush(line, (self.depth + _takes(message), sent, message))
+                sent += 1
+                self.messages += message.sender != message.receiver  # who keeps the token sends nothing
+            self.depth, _, message = heapq.heappop(line)
+            messages = self.devices[message.receiver].receive(message)
 
     def slots(self) -> NDArray[np.int32]:
         """[receiver, edge] the links that devices have found."""
         return np.array(
             [[link.slot if link else -1 for link in device.holdings.links] for device in self.devices], dtype=np.int32
         )
+
+
+def _takes(message: Message) -> float:
+    if isinstance(message.content, Wake):
+        return message.content.after
+    return 0.0 if message.sender == message.receiver else 1.0

@@ -77,6 +77,11 @@ class Giving:
         ]
         return self.holdings.weight * (self.holdings.standing() - before)
 
+    def leave(self, name: int) -> None:
+        """Somebody is gone. Others keep their shares until the next request, as nobody pays for telling them."""
+        if self.requesters.pop(name, None) is not None:
+            self.holdings.given = [wanted * share for wanted, share in zip(self.demand(), self.share, strict=True)]
+
     def granted(self, name: int) -> List:
         if name not in self.requesters:
             return [0.0] * len(self.share)

@@ -1,6 +1,7 @@
 """What a device knows of itself and of those that it hears, and what its links are worth to it: one device, plain Python."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from d2dfl.config import RewardConfig
 from d2dfl.discovery.plain.reference import LEAST, plain_score
@@ -60,11 +61,11 @@ class Holdings:
         """Of a device's reward in N times the objective."""
         return 1.0 + self.reward.global_weight
 
-    @property
+    @cached_property
     def need(self) -> List:
         return [max(b - d, 0.0) for d, b in zip(self.counts, self.threshold, strict=True)]
 
-    @property
+    @cached_property
     def surplus(self) -> List:
         return [max(d - b, 0.0) for d, b in zip(self.counts, self.threshold, strict=True)]
 

@@ -92,9 +92,35 @@ class End:
     """The turns are over."""
 
 
-Question = Ask | Request | Now | Token | End
-Answer = Offer | Grant | Reply | Taken
-Content = Introduction | Question | Answer
+@dataclass(frozen=True)
+class Outside:
+    """To a cluster's first device: so much more your cluster takes from outside. How much is it now?"""
+
+    more: float
+
+
+@dataclass(frozen=True)
+class Total:
+    """What the cluster takes from outside."""
+
+    use: float
+
+
+@dataclass(frozen=True)
+class Done:
+    """I have stopped revising, and so have all that told me so."""
+
+
+@dataclass(frozen=True)
+class Wake:
+    """From a device to itself, which nobody pays: think about the next link after so many message times."""
+
+    after: float
+
+
+Question = Ask | Request | Now | Token | End | Outside | Done
+Answer = Offer | Grant | Reply | Taken | Total
+Content = Introduction | Question | Answer | Wake
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,11 @@ class Clusters:
 
     budget: List
     members: list[int]
+    heads: list[int]  # the first device of each, -1 for none
+
+    def matter(self, holdings: Holdings) -> bool:
+        """Whether what clusters take from outside is worth anything."""
+        return holdings.reward.global_weight * holdings.reward.budget_weight != 0.0
 
     def term(self, holdings: Holdings, cluster: int, use: float) -> float:
         """What a cluster's budget term is worth in N times the objective when it takes so much from outside (R9)."""

@@ -1,0 +1,131 @@
+"""At the same time, and over a radio that loses: our learner as devices that share nothing but messages (discovery/protocol).
+
+First table: devices that hand a token round, and devices that revise at the same time, each by its own clock. Messages in all,
+messages in series, the time that takes at 20 ms a message, and the objective as a share of what the token finds. Masked sums before and
+negotiations after are the same for both and left out. Up to 64 slots a device; 3 labels a device, five links.
+
+Second table: the same devices at the same time, over a radio that loses messages, delays them (the mean by as much again) and
+doubles 5 %. An exchange of question and answer takes 1 / (1 - p)^2 questions and 1 / (1 - p) answers; accounts pay for
+exchanges, so messages should grow by half the sum of both.
+
+Plain Python: a discovery with 1,000 devices takes minutes.
+
+    python benchmarks/at_once.py [--sizes 25,100] [--links 5] [--messages 200] [--networks 3] [--first 7000]
+                                 [--losses 0,0.1,0.2,0.3] [--lossy 8] [--token-up-to 1000]
+"""
+
+import argparse
+
+import numpy as np
+
+from d2dfl import Config, Network, preset
+from d2dfl.discovery.equations.reward import Terms
+from d2dfl.discovery.evaluation import evaluate, graph_of
+from d2dfl.discovery.game import state as game
+from d2dfl.discovery.game.board import board_of, free_choice
+from d2dfl.discovery.methods import marginal
+from d2dfl.discovery.protocol.device import Device, Rules
+from d2dfl.discovery.protocol.fleet import Fleet
+from d2dfl.discovery.protocol.own_clock import OwnClock
+from d2dfl.discovery.protocol.weather import Weather, radio_of
+from d2dfl.rng import device_keys, stream
+
+SECONDS = 0.02  # that a message takes
+SLOTS = 64
+DOUBLING = 0.05
+
+
+def prepared(network: Network, config: Config, seed: int, kind: type[Device]) -> tuple[Fleet, Rules]:
+    """Devices before their introductions, and the rules that they agree on."""
+    terms, edges = Terms.of(config.reward), config.discovery.edges
+    board = board_of(network, terms)
+    learner = marginal.introduce(board, terms, config.marginal.messages * edges, config.marginal.spread, edges)
+    cooling = marginal.cooling_of(board, terms, game.start(board, terms, edges), learner, config.marginal)
+    keys = device_keys(seed, "marginal", 0, devices=network.devices)
+    free = free_choice(board, config.discovery.no_link)
+    fleet = Fleet.of(network, config, keys, learner.account, free, learner.claim, learner.useful, kind)
+    return fleet, Rules(*cooling, network.devices)
+
+
+def objective(network: Network, config: Config, fleet: Fleet) -> float:
+    return evaluate(network, graph_of(network, fleet.slots(), config.reward.over_ask), config.reward).objective
+
+
+def settings(devices: int, links: int, messages: int) -> Config:
+    slots = {"channel.slots": SLOTS} if devices > SLOTS else {}
+    return preset("best").with_(
+        **{"network.devices": devices, "discovery.edges": links, "marginal.messages": messages, **slots}
+    )
+
+
+def one_size(config: Config, seeds: range, with_token: bool) -> None:
+    rows: dict[str, list[tuple[float, float, float]]] = {"token": [], "at the same time": []}
+    for seed in seeds:
+        network = Network.generate(config, seed)
+        for name, kind in (("token", Device), ("at the same time", OwnClock)):
+            if name == "token" and not with_token:
+                continue
+            fleet, rules = prepared(network, config, seed, kind)
+            fleet.introduce()
+            (fleet.run if kind is Device else fleet.run_at_once)(rules)
+            rows[name].append((fleet.messages, fleet.depth, objective(network, config, fleet)))
+    for name, measured in rows.items():
+        if measured:
+            messages, depth, value = np.mean(measured, axis=0)
+            share = f"{value / np.mean(rows['token'], axis=0)[2]:.3f}" if rows["token"] else ""
+            print(
+                f"| {config.network.devices:,} | {name} | {messages:,.0f} | {depth:,.0f} | {SECONDS * depth:,.0f} s | {share} |",
+                flush=True,
+            )
+
+
+def one_loss(config: Config, seeds: range, loss: float, lossless: list[float]) -> list[float]:
+    """Messages, messages in series and objective in the mean, as a row beside those without loss."""
+    measured = []
+    for seed in seeds:
+        network = Network.generate(config, seed)
+        fleet, rules = prepared(network, config, seed, OwnClock)
+        weather = Weather(loss, DOUBLING, 1.0)
+        radio = radio_of(fleet.devices, weather, stream(seed, "weather"))
+        radio.introduce()
+        radio.run(rules)
+        measured.append((radio.messages, radio.now, objective(network, config, fleet)))
+    messages, depth, value = np.mean(measured, axis=0).tolist()
+    first = lossless or [messages, depth, value]
+    predicted = (1 / (1 - loss) ** 2 + 1 / (1 - loss)) / 2
+    print(
+        f"| {loss:.0%} | {messages:,.0f} | {messages / first[0]:.2f} | {predicted:.2f} | {SECONDS * depth:,.0f} s | "
+        f"{value / first[2]:.3f} |",
+        flush=True,
+    )
+    return first
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sizes", default="25,100")
+    parser.add_argument("--links", type=int, default=5)
+    parser.add_argument("--messages", type=int, default=200)
+    parser.add_argument("--networks", type=int, default=3)
+    parser.add_argument("--first", type=int, default=7000)
+    parser.add_argument("--losses", default="0,0.1,0.2,0.3")
+    parser.add_argument("--lossy", type=int, default=8, help="networks of 25 devices for the second table")
+    parser.add_argument("--token-up-to", type=int, default=1000, help="most devices that also hand a token round")
+    chosen = parser.parse_args()
+    print(f"{chosen.links} links, {chosen.messages} messages a device and link, networks from {chosen.first} on")
+    if chosen.sizes:
+        print("\n| devices | | messages | in series | at 20 ms | objective |\n|---:|---|---:|---:|---:|---:|")
+    for size in (int(text) for text in chosen.sizes.split(",") if text):
+        config = settings(size, chosen.links, chosen.messages)
+        one_size(config, range(chosen.first, chosen.first + chosen.networks), size <= chosen.token_up_to)
+    if not chosen.lossy:
+        return
+    print("\n| lost | messages | growth | predicted | time | objective |\n|---:|---:|---:|---:|---:|---:|")
+    lossless: list[float] = []
+    config = settings(25, chosen.links, chosen.messages)
+    for loss in (float(text) for text in chosen.losses.split(",")):
+        lossless = one_loss(config, range(chosen.first, chosen.first + chosen.lossy), loss, lossless)
+
+
+if __name__ == "__main__":
+    main()
