@@ -1,0 +1,189 @@
+"""What a peer gives: transfers are planned within policy and limits, driven, and stopped when the policy no longer allows them."""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from d2dfl.peer.handover.content import cut, digest, encoded, labels_of
+from d2dfl.peer.handover.limits import DAY_S, Meter
+from d2dfl.peer.handover.sender import Progress, Sender
+from d2dfl.peer.store.operations import Heard, Note, Operation, Plan, Seen, Spend
+from d2dfl.peer.store.records import Outgoing
+from d2dfl.peer.store.store import StoreFullError
+from d2dfl.peer.wire.messages import Point, Status
+
+if TYPE_CHECKING:
+    from d2dfl.peer.peer import Peer
+
+FINAL = ("committed", "refused")
+LOOK_S = 1.0  # how often what the graph wants is compared with what was planned
+
+
+class Giving:
+    """The sending half of a peer."""
+
+    def __init__(self, peer: "Peer", now: float) -> None:
+        self.peer = peer
+        self.sender = Sender(peer.store, Meter(peer.limits, peer.store), peer.limits)
+        # After a start nobody knows how things stand: ask at once.
+        self.progress = {
+            record.id: Progress("cancelling" if record.phase == "cancelling" else "asking", deadline_s=now)
+            for record in peer.store.open_outgoing()
+        }
+        self.reasons: dict[tuple[bytes, str], str] = {}  # why less is given than the graph wants
+        self.pause_s: dict[bytes, float] = {}  # who has not taken a transfer is not asked again at once
+        self._look_s = now
+
+    def plan(self, receiver: bytes, label: str, wanted: int, now: float) -> tuple[list[Point], str]:
+        """Datapoints of a label that may go to a receiver now, at most `wanted`; and why no more."""
+        peer = self.peer
+        if peer.roster.active(receiver) is None:
+            return [], "it is not in the roster"
+        granted = peer.policy.allowance(receiver, label, now)
+        if granted == 0:
+            return [], "the policy does not grant it"
+        room = granted - peer.store.shown(receiver, label)
+        today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points")
+        allowed = max(0, min(wanted, room, today))
+        points, cut_short = peer.store.free_points(label, receiver, allowed, peer.limits.memory_bytes)
+        short = "the grant's number is used up" if room < min(wanted, today) else "the day's limit is reached"
+        done = cut_short or len(points) == wanted
+        return points, "" if done else "there are no more" if len(points) < allowed else short
+
+    def give(self, receiver: bytes, wanted: dict[str, int], now: float, round_: bytes = b"") -> bytes | None:
+        """Make a transfer of at most this, and begin with it; None where nothing may go."""
+        peer, points, left = self.peer, list[Point](), self.peer.limits.transfer_points
+        today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points")
+        for label, number in sorted(wanted.items()):
+            found, why = self.plan(receiver, label, min(number, left, max(0, today - len(points))) if number else 0, now)
+            if why and self.reasons.get((receiver, label)) != why:
+                self.reasons[receiver, label] = why
+                peer.store.apply([Note("not-given", receiver, points=number, text=f"{label}: {why}")], now)
+            points += found
+            left = 0 if sum(len(one.content) for one in points) > peer.limits.memory_bytes / 2 else left - len(found)
+        if not points:
+            return None
+        record = self._planned(receiver, points, round_, now)
+        self.progress[record.id] = Progress("new", deadline_s=now)
+        self.event(record, "begin", now)
+        return record.id
+
+    def _planned(self, receiver: bytes, points: list[Point], round_: bytes, now: float) -> Outgoing:
+        peer, transfer = self.peer, self.peer.new_id()
+        salt, pieces = peer.secret(b"salt" + transfer), cut(points, peer.limits.piece_bytes)
+        contents, labels = encoded(pieces), labels_of(points)
+        whole = digest(salt, contents)
+        numbers = tuple(tuple(point.number for point in piece) for piece in pieces)
+        size = sum(map(len, contents))
+        peer.store.apply(
+            [
+                Plan(transfer, receiver, peer.keep, round_, numbers, size, salt, whole, labels),
+                Spend(int(now // DAY_S), "sent points", len(points)),
+                Note("granted", receiver, transfer, len(points), whole, text=f"policy {peer.policy.number}"),
+            ],
+            now,
+        )
+        record = peer.store.outgoing(transfer)
+        if record is None:
+            raise RuntimeError("a transfer that was just planned is not there")
+        return record
+
+    def allowed(self, record: Outgoing, now: float) -> bool:
+        """Whether the policy still lets a transfer's receiver have all of it."""
+        policy, store = self.peer.policy, self.peer.store
+        return all(
+            store.shown(record.receiver, label) <= policy.allowance(record.receiver, label, now)
+            for label, _ in record.labels
+        )
+
+    def event(self, record: Outgoing, event: str, now: float, next_: int = 0, more: tuple[Operation, ...] = ()) -> None:
+        """One transition of a transfer, looked at by the policy first; stored, then sent."""
+        before = self.progress.get(record.id)
+        if before is None:
+            return
+        if self.peer.roster.active(record.receiver) is None:
+            event = "expelled"
+        elif event not in (*FINAL, "revoked") and record.phase == "open" and not self.allowed(record, now):
+            event = "revoked"
+        outcome = self.sender.step(record, before, event, now, self.peer.head, next_)
+        if outcome.operations:
+            self.peer.store.apply([*more, *outcome.operations], now)
+        if outcome.progress.over:
+            del self.progress[record.id]
+            if outcome.progress.state == "returned":
+                self.pause_s[record.receiver] = now + self.peer.limits.longest_timeout_s
+        else:
+            self.progress[record.id] = outcome.progress
+        for message in outcome.messages:
+            self.peer.send(record.receiver, message)
+
+    def on_status(self, sender: bytes, body: Status, seen: Seen, now: float) -> None:
+        """What a receiver says of a transfer."""
+        record = self.peer.store.outgoing(body.transfer)
+        if record is None or record.receiver != sender or record.id not in self.progress:
+            return
+        event = "complete" if body.state == "receiving" and body.next >= record.pieces else body.state
+        heard = Heard(sender, body.head.lines, body.head.hash)
+        self.event(record, event, now, min(body.next, record.pieces), (seen, heard))
+
+    def tick(self, now: float) -> None:
+        """Time-outs, limits that let go, and what the graph wants."""
+        for transfer, progress in list(self.progress.items()):
+            if progress.timer_s > now:
+                continue
+            record = self.peer.store.outgoing(transfer)
+            if record is None:
+                raise RuntimeError("a transfer has left the store")
+            try:
+                self.event(record, "timeout" if progress.deadline_s <= now else "wake", now)
+            except StoreFullError:  # the others go on
+                self.progress[transfer] = replace(progress, deadline_s=now + self.peer.limits.timeout_s)
+        if now >= self._look_s:
+            self._look_s = now + LOOK_S
+            self._follow_graph(now)
+
+    def _follow_graph(self, now: float) -> None:
+        links = self.peer.discovery.links() if self.peer.discovery is not None else None
+        if self.peer.discovery is None or links is None:
+            return
+        round_ = self.peer.discovery.round
+        for receiver, amounts in links.items():
+            while self.pause_s.get(receiver, now) <= now:
+                left = {
+                    label: number - self.peer.store.planned(round_, receiver, label) for label, number in amounts.items()
+                }
+                wanted = {label: number for label, number in left.items() if number > 0}
+                if not wanted or self.give(receiver, wanted, now, round_) is None:
+                    break
+
+    def look_again(self, now: float) -> None:
+        """The policy or the roster has changed: what is no longer allowed is stopped, what now is begins."""
+        self.reasons.clear()
+        for transfer in list(self.progress):
+            record = self.peer.store.outgoing(transfer)
+            if record is None:
+                continue
+            if self.peer.roster.active(record.receiver) is None or not self.allowed(record, now):
+                self.event(record, "revoked", now)
+        self._look_s = now
+
+    def back(self, receiver: bytes, now: float) -> None:
+        """Somebody is heard again after a silence: ask at once."""
+        for transfer, progress in self.progress.items():
+            if progress.state in ("asking", "cancelling") and transfer in self._to(receiver):
+                self.progress[transfer] = replace(progress, deadline_s=now)
+
+    def _to(self, receiver: bytes) -> set[bytes]:
+        return {record.id for record in self.peer.store.open_outgoing() if record.receiver == receiver}
+
+    def nothing_left(self, receiver: bytes) -> bool:
+        """Whether this round has nothing more for a receiver, as things stand."""
+        if self.peer.discovery is None or self.peer.discovery.links() is None:
+            return False
+        return not self._to(receiver)
+
+    def timer(self) -> float:
+        times = [progress.timer_s for progress in self.progress.values()]
+        if self.peer.discovery is not None:
+            times.append(self._look_s)
+        return min(times, default=math.inf)
