@@ -116,6 +116,8 @@ class Giving:
             self.progress[record.id] = outcome.progress
         for message in outcome.messages:
             self.peer.send(record.receiver, message)
+        if outcome.progress.over:
+            self.peer.greet(record.receiver)  # it may be the last
 
     def on_status(self, sender: bytes, body: Status, seen: Seen, now: float) -> None:
         """What a receiver says of a transfer."""

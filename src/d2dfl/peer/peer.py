@@ -45,6 +45,7 @@ class Peer:
         owner: bytes = b"",
         limits: Limits | None = None,
         keep: str = "move",
+        labels: tuple[str, ...] = (),
         check: Verify = verify,
     ) -> None:
         self.own = fingerprint(signer.public)
@@ -63,7 +64,7 @@ class Peer:
         run = int(store.fact("run")) + 1
         store.apply([Fact("run", run), Note("started", text=f"run {run}")], now)
         self._writer = Writer(signer, run)
-        self.receiver = Receiver(store, self.limits)
+        self.receiver = Receiver(store, self.limits, frozenset(labels))
         self.giving = Giving(self, now)
         self.forgetting = Forgetting(self, now)
 
@@ -88,6 +89,7 @@ class Peer:
         try:
             self._handle(frame, body, now)
             if fresh:
+                self.greet(frame.sender)
                 self.giving.back(frame.sender, now)
                 self.forgetting.back(frame.sender, now)
         except StoreFullError:
@@ -103,7 +105,7 @@ class Peer:
             if now >= self._hello_s:
                 self._hello_s = now + self.limits.hello_s
                 for member in self.roster.others(self.own):
-                    self.send(member.fingerprint, self._hello(member.fingerprint))
+                    self.greet(member.fingerprint)
             if self.refused and now >= self._refused_until_s:
                 self._write_refusals(now)
         except StoreFullError:
@@ -184,6 +186,10 @@ class Peer:
         """Sign a message and put it out; nobody outside of the roster is ever spoken to."""
         if self.roster.active(receiver) is not None:
             self._outbox.append((receiver, self._writer.write(receiver, body)))
+
+    def greet(self, receiver: bytes) -> None:
+        """Say hello: what is known here, and whether there is more to come."""
+        self.send(receiver, self._hello(receiver))
 
     def secret(self, purpose: bytes) -> bytes:
         """32 bytes that only this store can make."""

@@ -18,14 +18,15 @@ class Reader(Protocol):
 
     def pieces(self, transfer: bytes) -> Iterator[bytes]: ...
     def receiving(self, sender: bytes) -> list[bytes]: ...
+    def form(self) -> str | None: ...
     def spent(self, day: int, what: str) -> int: ...
 
 
 class Receiver:
     """The machine."""
 
-    def __init__(self, reader: Reader, limits: Limits) -> None:
-        self.reader, self.limits = reader, limits
+    def __init__(self, reader: Reader, limits: Limits, labels: frozenset[str] = frozenset()) -> None:
+        self.reader, self.limits, self.labels = reader, limits, labels  # labels that are known here; none: all
 
     def step(self, record: Incoming, message: ToReceiver, now: float) -> list[Operation]:
         """One transition: what is to be stored before the Status is told."""
@@ -56,10 +57,11 @@ class Receiver:
         if len(message.content) > record.left:
             return "broken"
         try:
-            decode_points(message.content)
+            points = decode_points(message.content)
         except WireError:
             return "broken"
-        return "next"
+        form = self.reader.form() or points[0].form
+        return "next" if all(point.fits and point.form == form for point in points) else "broken"
 
     def _welcome(self, record: Incoming, offer: Offer, now: float) -> bool:
         """Whether the limits of a day, and of what one sender may have open, leave room."""
@@ -68,6 +70,7 @@ class Receiver:
         return (
             0 < points <= MOST_POINTS
             and names == sorted(set(names))
+            and (not self.labels or self.labels.issuperset(names))
             and offer.pieces <= points
             and offer.size <= 2 * self.limits.memory_bytes
             and len(self.reader.receiving(record.sender)) < self.limits.open_from_one

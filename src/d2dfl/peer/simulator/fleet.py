@@ -24,6 +24,11 @@ SETTLE_S = 4000.0  # after the last fault everything must have settled
 MOST_EVENTS = 60_000
 
 
+def content_of(device: int, number: int) -> bytes:
+    """What a datapoint holds."""
+    return b"%d/%03d" % (device, number)
+
+
 class CrashError(Exception):
     """The power is gone."""
 
@@ -107,8 +112,8 @@ class Fleet:
     def _fill(self, device: Device) -> None:
         for number in range(self.schedule.points):
             label = LABELS[number % len(LABELS)]
-            content = b"%d/%d" % (device.number, number)
-            row = (device.own, number, label, "|u1:4", content)
+            content = content_of(device.number, number)
+            row = (device.own, number, label, f"|u1:{len(content)}", content)
             device.store.db.execute("INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)", row)
         device.store.db.execute("INSERT INTO facts VALUES ('points', ?)", (self.schedule.points,))
 

@@ -19,6 +19,8 @@ class Checks:
     """An eye on the whole fleet, which no peer has."""
 
     def __init__(self, fleet: "Fleet") -> None:
+        from d2dfl.peer.simulator.fleet import content_of
+
         self.fleet = fleet
         self.granted: dict[bytes, dict[bytes, dict[str, int]]] = {}  # what each policy in force says, kept by ourselves
         self.shown: dict[tuple[bytes, bytes, str], set[int]] = {}  # datapoints that left, by sender, receiver, label
@@ -26,7 +28,7 @@ class Checks:
         self.rows: dict[int, dict[Point, bool]] = {}  # [device] datapoints, and whether they are leaving
         self.seen_changes: dict[int, int] = {}
         self.first = {
-            (device.own, number): b"%d/%d" % (device.number, number)
+            (device.own, number): content_of(device.number, number)
             for device in fleet.devices
             for number in range(fleet.schedule.points)
         }

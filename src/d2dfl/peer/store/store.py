@@ -33,27 +33,32 @@ class StoreFullError(Exception):
 class Store:
     """One connection to one file; made for one peer, whose fingerprint it knows."""
 
-    def __init__(self, path: Path | str, own: bytes, watch: Watch | None = None) -> None:
+    def __init__(self, path: Path | str, own: bytes, watch: Watch | None = None, read_only: bool = False) -> None:
         if sqlite3.sqlite_version_info < OLDEST:
             raise UserError(f"this Python has SQLite {sqlite3.sqlite_version}: 3.31 or newer is needed")
         self.own, self.watch = own, watch
-        new = str(path) == ":memory:" or not os.path.exists(path)
-        if new and str(path) != ":memory:":
+        if str(path) != ":memory:" and not os.path.exists(path):
+            if read_only:
+                raise UserError(f"there is no store {path}: call d2dfl peer init first")
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        target = f"{Path(path).absolute().as_uri()}?mode=ro" if read_only else path
         try:
-            self.db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
-            self._prepare(path)
+            self.db = sqlite3.connect(
+                target, isolation_level=None, check_same_thread=False, timeout=10.0, uri=read_only
+            )
+            self._prepare(path, read_only)
         except sqlite3.DatabaseError as error:
             raise UserError(f"cannot use the store {path}: {error}") from None
         self.head = self._last_line()
         self.changes = 0  # transactions that were ended: whoever watches the content asks only when this has moved
 
-    def _prepare(self, path: Path | str) -> None:
-        for pragma in ("journal_mode=DELETE", "synchronous=EXTRA", "secure_delete=ON", "foreign_keys=ON"):
-            self.db.execute(f"PRAGMA {pragma}")
+    def _prepare(self, path: Path | str, read_only: bool) -> None:
+        for pragma in ("journal_mode=DELETE", "synchronous=EXTRA", "secure_delete=ON"):
+            if not read_only:
+                self.db.execute(f"PRAGMA {pragma}")
         mark = self.db.execute("PRAGMA application_id").fetchone()[0]
         empty = not self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if empty:
+        if empty and not read_only:
             self._create()
         elif mark != APPLICATION:
             raise UserError(f"{path} is no store of d2dfl: name another file")
@@ -134,6 +139,11 @@ class Store:
     def pieces(self, transfer: bytes) -> Iterator[bytes]:
         rows = self.db.execute("SELECT content FROM pieces WHERE transfer = ? ORDER BY number", (transfer,))
         return (row[0] for row in rows)
+
+    def form(self) -> str | None:
+        """What datapoints here look like; all are alike."""
+        found = self.db.execute("SELECT form FROM points LIMIT 1").fetchone()
+        return None if found is None else str(found[0])
 
     def piece(self, transfer: bytes, number: int) -> bytes:
         """A piece of an outgoing transfer, from its datapoints: the same bytes whenever it is asked for."""

@@ -147,6 +147,15 @@ class Point(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=
     content: Annotated[bytes, Meta(max_length=LARGEST_POINT)]
 
 
+    @property
+    def fits(self) -> bool:
+        """Whether the content has the size that its form says."""
+        size = int(self.form.partition(":")[0][2:])
+        for side in self.form.split(":")[1:]:
+            size *= int(side)
+        return size == len(self.content)
+
+
 _encoder = msgspec.msgpack.Encoder()
 _bodies = msgspec.msgpack.Decoder(Body)
 _points = msgspec.msgpack.Decoder(Annotated[list[Point], Meta(min_length=1, max_length=MOST_POINTS)])
