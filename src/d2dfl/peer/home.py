@@ -11,6 +11,7 @@ from typing import Any
 from d2dfl.errors import UserError
 from d2dfl.peer.discovery import FixedGraph, graph_file
 from d2dfl.peer.handover.limits import Limits
+from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.keys import Key, load_key, verify
 from d2dfl.peer.identity.roster import ADDRESS, NAME, Roster, make_request, open_roster
 from d2dfl.peer.identity.sealed import LARGEST
@@ -98,7 +99,7 @@ class Home:
         if roster.active(key.fingerprint) is None:
             raise UserError(f"{self.settings.name} is not, or no longer, in its roster: ask the roster's owner")
         peer = Peer(
-            key, store, roster, document, now,
+            key, KeyBox(key), store, roster, document, now,
             owner=bytes(store.fact("owner")), limits=self.settings.limits, keep=self.settings.keep,
             labels=self.settings.labels,
         )  # fmt: skip
@@ -181,7 +182,7 @@ def make_home(folder: Path, name: str, data: str, labels: tuple[str, ...], liste
     write_whole(folder / "policy.toml", EMPTY_POLICY.encode())
     write_whole(folder / "policy.signed", sign_policy(read_rules(EMPTY_POLICY, "policy.toml"), 1, owner))
     request = folder / f"{name}.request"
-    write_whole(request, make_request(name, listen, device))
+    write_whole(request, make_request(name, listen, device, KeyBox(device).public))
     write_whole(folder / "peer.toml", settings.encode())  # last: a folder with it is whole
     return request
 

@@ -19,6 +19,7 @@ from d2dfl.peer.forgetting import Forgetting
 from d2dfl.peer.giving import Giving
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.handover.receiver import Receiver
+from d2dfl.peer.identity.boxes import Box
 from d2dfl.peer.identity.keys import Signer, Verify, fingerprint, verify
 from d2dfl.peer.identity.roster import Roster, open_roster
 from d2dfl.peer.policy import NOTHING, Policy, open_policy
@@ -37,6 +38,7 @@ class Peer:
     def __init__(
         self,
         signer: Signer,
+        box: Box,
         store: Store,
         roster: Roster,
         roster_document: bytes,
@@ -48,7 +50,7 @@ class Peer:
         labels: tuple[str, ...] = (),
         check: Verify = verify,
     ) -> None:
-        self.own = fingerprint(signer.public)
+        self.own, self.box = fingerprint(signer.public), box
         self.store, self.roster, self.roster_document = store, roster, roster_document
         self.owner, self.limits, self.keep, self.check = owner, limits or Limits(), keep, check
         self.policy: Policy = NOTHING
@@ -63,7 +65,7 @@ class Peer:
         self._hello_s = now
         run = int(store.fact("run")) + 1
         store.apply([Fact("run", run), Note("started", text=f"run {run}")], now)
-        self._writer = Writer(signer, run)
+        self._writer = Writer(signer, box, run)
         self.receiver = Receiver(store, self.limits, frozenset(labels))
         self.giving = Giving(self, now)
         self.forgetting = Forgetting(self, now)
@@ -184,8 +186,9 @@ class Peer:
 
     def send(self, receiver: bytes, body: say.Body) -> None:
         """Sign a message and put it out; nobody outside of the roster is ever spoken to."""
-        if self.roster.active(receiver) is not None:
-            self._outbox.append((receiver, self._writer.write(receiver, body)))
+        member = self.roster.active(receiver)
+        if member is not None:
+            self._outbox.append((receiver, self._writer.write(member, body)))
 
     def greet(self, receiver: bytes) -> None:
         """Say hello: what is known here, and whether there is more to come."""
@@ -210,7 +213,7 @@ class Peer:
         """The message of a frame whose sender is in the roster, or brings a newer roster in which it is."""
         member = self.roster.active(frame.sender)
         if member is not None:
-            return open_frame(frame, member.public, self.check)
+            return open_frame(frame, member, self.box, self.check)
         body = say.decode_body(frame.body)
         if not isinstance(body, say.RosterNews) or frame.sender in self.roster.by_fingerprint:
             raise say.WireError("unknown sender")
@@ -221,7 +224,7 @@ class Peer:
         member = roster.active(frame.sender)
         if member is None or roster.number <= self.roster.number:
             raise say.WireError("unknown sender")
-        return open_frame(frame, member.public, self.check)
+        return open_frame(frame, member, self.box, self.check)
 
     def _handle(self, frame: Frame, body: say.Body, now: float) -> None:
         seen = Seen(frame.sender, frame.run, frame.counter)

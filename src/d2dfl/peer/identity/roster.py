@@ -26,6 +26,7 @@ class Member:
 
     name: str
     public: bytes
+    box: bytes  # public key for what only it may read
     address: str  # host:port where it listens
     revoked: bool = False
 
@@ -86,7 +87,13 @@ class Roster:
 
     def sealed(self, signer: Signer) -> bytes:
         members = [
-            {"name": item.name, "public": item.public.hex(), "address": item.address, "revoked": item.revoked}
+            {
+                "name": item.name,
+                "public": item.public.hex(),
+                "box": item.box.hex(),
+                "address": item.address,
+                "revoked": item.revoked,
+            }
             for item in self.members
         ]
         return seal(KIND, {"number": self.number, "members": members}, signer)
@@ -107,19 +114,22 @@ def open_roster(data: bytes, owner: bytes | None, verify: Verify, what: str = "t
     return roster
 
 
-def make_request(name: str, address: str, signer: Signer) -> bytes:
+def make_request(name: str, address: str, signer: Signer, box: bytes) -> bytes:
     """What a new device asks with: signed with its own key, so that nobody asks with the key of another."""
-    member = _checked(Member(name, signer.public, address), "the request")
-    return seal(REQUEST, {"name": member.name, "address": member.address}, signer)
+    member = _checked(Member(name, signer.public, box, address), "the request")
+    return seal(REQUEST, {"name": member.name, "address": member.address, "box": box.hex()}, signer)
 
 
 def open_request(data: bytes, verify: Verify, what: str) -> Member:
     """The device that asks."""
     content, public = unseal(REQUEST, data, verify, None, what)
-    name, address = content.get("name"), content.get("address")
-    if not isinstance(name, str) or not isinstance(address, str):
-        raise UserError(f"{what} names no device")
-    return _checked(Member(name, public, address), what)
+    try:
+        box = bytes.fromhex(content["box"])
+        return _checked(Member(str(content["name"]), public, box, str(content["address"])), what)
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, UserError):
+            raise
+        raise UserError(f"{what} lacks a part of it") from None
 
 
 def _checked(member: Member, what: str) -> Member:
@@ -128,6 +138,8 @@ def _checked(member: Member, what: str) -> Member:
     place = ADDRESS.fullmatch(member.address)
     if not place or not 1 <= int(place[2]) <= 65535:
         raise UserError(f"{what} has the address {member.address!r:.60}: give host:port")
+    if len(member.box) != PUBLIC_BYTES:
+        raise UserError(f"{what} has a key of the wrong size")
     return member
 
 
@@ -135,7 +147,8 @@ def _member(item: Any, what: str) -> Member:
     public = bytes.fromhex(item["public"])
     if len(public) != PUBLIC_BYTES or not isinstance(item["revoked"], bool):
         raise ValueError
-    return _checked(Member(str(item["name"]), public, str(item["address"]), item["revoked"]), what)
+    box = bytes.fromhex(item["box"])
+    return _checked(Member(str(item["name"]), public, box, str(item["address"]), item["revoked"]), what)
 
 
 def _listed(items: Any) -> list[Any]:

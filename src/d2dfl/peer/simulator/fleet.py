@@ -9,6 +9,7 @@ from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.peer.handover.limits import Limits
+from d2dfl.peer.identity.boxes import Box, KeyBox
 from d2dfl.peer.identity.keys import Key, Signer, Verify, fingerprint, verify
 from d2dfl.peer.identity.roster import Member, Roster
 from d2dfl.peer.peer import Peer
@@ -47,12 +48,25 @@ def quick_verify(public: bytes, message: bytes, signature: bytes) -> bool:
     return hashlib.blake2b(message, key=public).digest() == signature
 
 
+@dataclass(frozen=True)
+class OpenBox:
+    """Closes nothing."""
+
+    public: bytes
+
+    def close(self, data: bytes, about: bytes, sender: bytes, receiver: bytes, other: bytes) -> bytes:
+        return data
+
+    open = close
+
+
 @dataclass
 class Device:
     """What stays of a peer when it crashes, and the peer while it runs."""
 
     number: int
     signer: Signer
+    box: Box
     store: Store
     policies: list[bytes]
     peer: Peer | None = None
@@ -77,7 +91,7 @@ class Fleet:
         self.check: Verify = verify if schedule.real_keys else quick_verify
         self.owner = self._key(99)
         self.devices = [self._device(number) for number in range(schedule.peers)]
-        members = tuple(Member(f"p{d.number}", d.signer.public, f"127.0.0.1:{7000 + d.number}") for d in self.devices)
+        members = tuple(Member(f"p{d.number}", d.signer.public, d.box.public, f"127.0.0.1:{7000 + d.number}") for d in self.devices)
         self.roster = Roster(1, self.owner.public, members)
         self.document = self.roster.sealed(self.owner)
         self.by_print = {device.own: device for device in self.devices}
@@ -105,7 +119,8 @@ class Fleet:
         signer = self._key(number)
         store = Store(":memory:", fingerprint(signer.public))
         store.db.execute("UPDATE facts SET value = ? WHERE name = 'secret'", (bytes(32),))  # the same seed, the same bytes
-        device = Device(number, signer, store, [])
+        box = KeyBox(signer) if isinstance(signer, Key) else OpenBox(signer.public)
+        device = Device(number, signer, box, store, [])
         store.watch = lambda operation: self._before(device, operation)
         return device
 
@@ -191,7 +206,7 @@ class Fleet:
         """Power is back."""
         try:
             peer = Peer(
-                device.signer, device.store, self.roster, self.document, self.now,
+                device.signer, device.box, device.store, self.roster, self.document, self.now,
                 owner=self.owner.public, limits=self.limits, keep=self.schedule.keep, check=self.check,
             )  # fmt: skip
             device.peer = peer

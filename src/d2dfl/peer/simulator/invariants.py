@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from d2dfl.peer.simulator.schedule import LABELS
 from d2dfl.peer.store.audit import first_fault
-from d2dfl.peer.wire.frames import read_frame
+from d2dfl.peer.wire.frames import read_body, read_frame
 from d2dfl.peer.wire.messages import Commit, Offer, Piece, decode_body, decode_points
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class Checks:
 
     def frame(self, device: "Device", receiver: bytes, data: bytes) -> None:
         """Consent: what leaves is granted at this moment, by number too."""
-        body = decode_body(read_frame(data).body)
+        frame = read_frame(data)
+        body = decode_body(read_body(frame, self.fleet.by_print[receiver].box.public, device.box))
         if not isinstance(body, Offer | Piece | Commit):
             return
         grants = self.granted[device.own].get(receiver, {})

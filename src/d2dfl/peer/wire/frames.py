@@ -1,5 +1,7 @@
 """Frames: a message, who sends it to whom, in which run as which number, and the sender's signature over all of it.
 
+Messages that tell anything are closed for their receiver; hellos, rosters and probes are open.
+
 A run is a start of the sender's process, counted by its store. Who has seen number c of run r takes from this sender
 nothing up to (r, c) any more: a frame that is replayed or comes too late counts as lost, which the hand-over mends.
 """
@@ -9,11 +11,26 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from d2dfl.peer.identity.boxes import Box
 from d2dfl.peer.identity.keys import Signer, Verify, fingerprint
-from d2dfl.peer.wire.messages import LARGEST_PIECE, Body, Count, Print, WireError, decode_body, encode_body
+from d2dfl.peer.identity.roster import Member
+from d2dfl.peer.wire.messages import (
+    LARGEST_PIECE,
+    Body,
+    Count,
+    Echo,
+    Hello,
+    Print,
+    Probe,
+    RosterNews,
+    WireError,
+    decode_body,
+    encode_body,
+)
 
 LARGEST_FRAME = LARGEST_PIECE + 1024
 DOMAIN = b"d2dfl/frame/1\0"
+PLAIN = (Hello, RosterNews, Probe, Echo)
 
 
 class Frame(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
@@ -23,6 +40,7 @@ class Frame(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=
     receiver: Print
     run: Count
     counter: Count
+    closed: bool  # for its receiver
     body: Annotated[bytes, Meta(max_length=LARGEST_FRAME)]
     signature: Annotated[bytes, Meta(min_length=64, max_length=64)]
 
@@ -35,23 +53,30 @@ _encoder = msgspec.msgpack.Encoder()
 _frames = msgspec.msgpack.Decoder(Frame)
 
 
-def _signed(sender: bytes, receiver: bytes, run: int, counter: int, body: bytes) -> bytes:
-    return DOMAIN + _encoder.encode((sender, receiver, run, counter, body))
+def _about(sender: bytes, receiver: bytes, run: int, counter: int) -> bytes:
+    return _encoder.encode((sender, receiver, run, counter))
+
+
+def _signed(about: bytes, closed: bool, body: bytes) -> bytes:
+    return DOMAIN + _encoder.encode((about, closed, body))
 
 
 class Writer:
     """Signs what one run of a peer sends."""
 
-    def __init__(self, signer: Signer, run: int) -> None:
-        self.signer, self.run, self.counter = signer, run, 0
+    def __init__(self, signer: Signer, box: Box, run: int) -> None:
+        self.signer, self.box, self.run, self.counter = signer, box, run, 0
         self.own = fingerprint(signer.public)
 
-    def write(self, receiver: bytes, body: Body) -> bytes:
+    def write(self, member: Member, body: Body) -> bytes:
         """The next frame."""
         self.counter += 1
-        content = encode_body(body)
-        signature = self.signer.sign(_signed(self.own, receiver, self.run, self.counter, content))
-        return _encoder.encode(Frame(self.own, receiver, self.run, self.counter, content, signature))
+        receiver, content, closed = member.fingerprint, encode_body(body), not isinstance(body, PLAIN)
+        about = _about(self.own, receiver, self.run, self.counter)
+        if closed:
+            content = self.box.close(content, about, self.own, receiver, member.box)
+        signature = self.signer.sign(_signed(about, closed, content))
+        return _encoder.encode(Frame(self.own, receiver, self.run, self.counter, closed, content, signature))
 
 
 def read_frame(data: bytes) -> Frame:
@@ -67,12 +92,26 @@ def read_frame(data: bytes) -> Frame:
     return frame
 
 
-def open_frame(frame: Frame, public: bytes, verify: Verify) -> Body:
-    """The message, if the holder of this key signed it as it stands."""
-    message = _signed(frame.sender, frame.receiver, frame.run, frame.counter, frame.body)
-    if not verify(public, message, frame.signature):
+def open_frame(frame: Frame, member: Member, box: Box, verify: Verify) -> Body:
+    """The message, if this member signed it as it stands and closed it for the holder of the box."""
+    about = _about(frame.sender, frame.receiver, frame.run, frame.counter)
+    if not verify(member.public, _signed(about, frame.closed, frame.body), frame.signature):
         raise WireError("bad signature")
-    body = decode_body(frame.body)
-    if encode_body(body) != frame.body:
+    content = read_body(frame, member.box, box)
+    body = decode_body(content)
+    if encode_body(body) != content:
         raise WireError("not canonical")
+    if isinstance(body, PLAIN) == frame.closed:
+        raise WireError("open where it should be closed")
     return body
+
+
+def read_body(frame: Frame, other: bytes, box: Box) -> bytes:
+    """The message's bytes; `other` is the public key at the other end, which may be either."""
+    if not frame.closed:
+        return frame.body
+    about = _about(frame.sender, frame.receiver, frame.run, frame.counter)
+    content = box.open(frame.body, about, frame.sender, frame.receiver, other)
+    if content is None:
+        raise WireError("not closed for this peer")
+    return content
