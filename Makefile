@@ -1,7 +1,7 @@
 # make run   sets itself up and runs the main job on an embedded default
 # make test  sets itself up and runs lint, types, tests, and every experiment at its smallest
 # With an NVIDIA card: make run TORCH=torch   (takes the GPU build instead of the CPU one)
-# Also what needs Ray or TensorBoard: make test EXTRAS=ray,tensorboard
+# Also what needs zenoh, Ray or TensorBoard: make test EXTRAS=peer,ray,tensorboard
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
 VENV ?= .venv

@@ -18,7 +18,9 @@ def approve_and_print(request: Path, fingerprint: str | None, folder: Path) -> N
     say(own)
     if fingerprint is None:
         if not sys.stdin.isatty():
-            raise UserError("read the fingerprint on the device and give it with --fingerprint: there is nobody to ask here")
+            raise UserError(
+                "read the fingerprint on the device and give it with --fingerprint: there is nobody to ask here"
+            )
         sys.stderr.write("Type the first 8 digits that the device shows: ")
         sys.stderr.flush()
         fingerprint = sys.stdin.readline().strip()
@@ -34,7 +36,9 @@ def approve_and_print(request: Path, fingerprint: str | None, folder: Path) -> N
 
 def revoke_and_print(name: str, folder: Path) -> None:
     roster = FleetFolder(folder).revoke(name)
-    say(f"{name} is thrown out with roster number {roster.number}: give {folder / 'roster.json'} to a running peer with `d2dfl peer join`")
+    say(
+        f"{name} is thrown out with roster number {roster.number}: give {folder / 'roster.json'} to a running peer with `d2dfl peer join`"
+    )
 
 
 def status_and_print(homes: list[Path], as_json: bool) -> None:

@@ -5,8 +5,8 @@ import json
 import secrets
 import sys
 import time
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING
@@ -74,7 +74,9 @@ def policy_and_print(folder: Path, sign: bool) -> None:
     for rule in found.grants:
         until = time.strftime("%Y-%m-%d", time.gmtime(rule.until_s - 1))
         labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
-        sys.stdout.write(plain(f"grant {name_of(rule.to or b'')}: {rule.number} each of {labels}, until {until}") + "\n")
+        sys.stdout.write(
+            plain(f"grant {name_of(rule.to or b'')}: {rule.number} each of {labels}, until {until}") + "\n"
+        )
     for rule in found.forbids:
         labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
         sys.stdout.write(plain(f"forbid {'everybody' if rule.to is None else name_of(rule.to)}: {labels}") + "\n")
@@ -129,14 +131,19 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         roster, _ = home.roster(store)
         found = home.graph(roster, store.own, graph)
         if found is None and not stay:
-            raise UserError("there is no graph: name one in peer.toml, give --graph, or --stay to take what others give")
+            raise UserError(
+                "there is no graph: name one in peer.toml, give --graph, or --stay to take what others give"
+            )
         came = take_in(store, home.settings.data, home.folder, home.settings.labels)
         if came:
             say(f"took in {came:,} datapoints")
         done = _run(home, store, clock, found, stay, seconds)
         held = sum(store.counts().values())
         left = len(store.open_outgoing())
-        say(f"holds {held:,} datapoints" + ("" if done else f"; {left} transfers are open, and go on with the next start"))
+        say(
+            f"holds {held:,} datapoints"
+            + ("" if done else f"; {left} transfers are open, and go on with the next start")
+        )
 
 
 def _run(home: Home, store: "Store", clock: Clock, graph: object, stay: bool, seconds: float) -> bool:
@@ -168,7 +175,9 @@ def status_and_print(folders: list[Path], as_json: bool) -> None:
         return
     for item in found:
         held = ", ".join(f"{label}: {number}" for label, number in item["holds"].items()) or "nothing"
-        sys.stdout.write(plain(f"{item['name']}  {item['fingerprint'][:16]}  {item['listen']}  policy {item['policy']}") + "\n")
+        sys.stdout.write(
+            plain(f"{item['name']}  {item['fingerprint'][:16]}  {item['listen']}  policy {item['policy']}") + "\n"
+        )
         sys.stdout.write(plain(f"  holds {sum(item['holds'].values()):,} ({held})") + "\n")
         for way in ("outgoing", "incoming"):
             for phase, row in item[way].items():

@@ -89,11 +89,15 @@ def _rows(
     if targets.ndim != 1 or inputs.ndim < 1 or len(inputs) != len(targets):
         raise UserError(f"{name} has inputs {inputs.shape} and targets {targets.shape}: give one target for each input")
     if targets.dtype.kind not in "iu" or (targets.size and not 0 <= targets.min() <= targets.max() < len(labels)):
-        raise UserError(f"{name} has targets that are no numbers of labels: give 0 to {len(labels) - 1}, as peer.toml names")
+        raise UserError(
+            f"{name} has targets that are no numbers of labels: give 0 to {len(labels) - 1}, as peer.toml names"
+        )
     dtype = inputs.dtype.newbyteorder("<") if inputs.dtype.itemsize > 1 else inputs.dtype
     form = ":".join([np.dtype(dtype).str, *map(str, inputs.shape[1:])])
     if not FORM.fullmatch(form):
-        raise UserError(f"{name} has inputs of the type {inputs.dtype} and the shape {inputs.shape[1:]}: give numbers, 8 axes at most")
+        raise UserError(
+            f"{name} has inputs of the type {inputs.dtype} and the shape {inputs.shape[1:]}: give numbers, 8 axes at most"
+        )
     if inputs[:1].nbytes > LARGEST_POINT:
         raise UserError(f"{name} has datapoints of {inputs[:1].nbytes:,} bytes: one may have {LARGEST_POINT:,}")
     for row, target in zip(inputs.astype(dtype, copy=False), targets.tolist(), strict=True):
@@ -110,7 +114,9 @@ def arrays(store: Store, labels: tuple[str, ...]) -> tuple[NDArray[Any], NDArray
         raise UserError(f"the store holds the label {strange[0]!r:.60}, which peer.toml does not name")
     forms = {row[3] for row in rows}
     if len(forms) > 1:
-        raise UserError(f"the store holds inputs of different forms, {' and '.join(sorted(forms)[:2])}: they make no dataset")
+        raise UserError(
+            f"the store holds inputs of different forms, {' and '.join(sorted(forms)[:2])}: they make no dataset"
+        )
     inputs = [decoded(form, content) for _, _, _, form, content in rows]
     targets = np.array([labels.index(row[2]) for row in rows], dtype=np.int64)
     return np.stack(inputs) if inputs else np.empty((0,)), targets, [(row[0], row[1]) for row in rows]

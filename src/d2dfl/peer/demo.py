@@ -59,7 +59,9 @@ def run_demo(devices: int, out: Path, seed: int, say: Callable[[str], None]) -> 
     found = [status(home) for home in homes]
     moved = sum(sum(item["received_from"].values()) for item in found)
     rows = _table(found, before)
-    rows.append(f"{moved} datapoints moved in {seconds:.1f} s; {'none lost, none doubled' if not faults else faults[0]}")
+    rows.append(
+        f"{moved} datapoints moved in {seconds:.1f} s; {'none lost, none doubled' if not faults else faults[0]}"
+    )
     page = out / "page.html"
     labels_before = [[before[home.folder][1].get(label, 0) for label in LABELS] for home in homes]
     write_page(page, found, labels_before, LABELS, graph["edges"], rows[-1])
@@ -100,7 +102,9 @@ def _write_policies(homes: list[Home], seed: int) -> None:
                 continue
             labels = [label for label in LABELS if draws.random() < 0.7]
             if labels:
-                lines.append(f'[[grant]]\nto = "{receiver}"\nlabels = {json.dumps(labels)}\nnumber = {GRANTED}\nuntil = 2099-12-31\n')
+                lines.append(
+                    f'[[grant]]\nto = "{receiver}"\nlabels = {json.dumps(labels)}\nnumber = {GRANTED}\nuntil = 2099-12-31\n'
+                )
             missing = [label for label in LABELS if label not in labels]
             if missing:
                 lines.append(f'[[forbid]]\nto = "{receiver}"\nlabels = {json.dumps(missing)}\n')

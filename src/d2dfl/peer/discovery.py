@@ -83,11 +83,15 @@ def _checked(content: Any, path: Path, devices: int, labels: int) -> tuple[list[
     if not isinstance(edges, list) or not isinstance(amounts, list) or len(edges) != len(amounts):
         raise UserError(f"{path} holds no graph: give a file that `d2dfl discover --json` wrote")
     for edge, row in zip(edges, amounts, strict=True):
-        good = isinstance(edge, list) and len(edge) == 2 and all(type(one) is int and 0 <= one < devices for one in edge)
+        good = (
+            isinstance(edge, list) and len(edge) == 2 and all(type(one) is int and 0 <= one < devices for one in edge)
+        )
         if not good or edge[0] == edge[1]:
             raise UserError(f"{path} has the link {edge!r:.60}: the roster has devices 0 to {devices - 1}")
         if not isinstance(row, list) or len(row) != labels:
-            raise UserError(f"{path} has links with {len(row) if isinstance(row, list) else 'no'} labels: peer.toml names {labels}")
+            raise UserError(
+                f"{path} has links with {len(row) if isinstance(row, list) else 'no'} labels: peer.toml names {labels}"
+            )
         if not all(isinstance(one, int | float) and 0 <= one <= 1e12 for one in row):
             raise UserError(f"{path} has amounts that are none: give datapoints of each label")
     if len({tuple(edge) for edge in edges}) < len(edges):

@@ -89,7 +89,9 @@ class Forgetting:
             if due <= now:
                 waits = self.waits.get((order, receiver), 0)
                 self.waits[order, receiver] = waits + 1
-                self.due_s[order, receiver] = now + min(limits.timeout_s * 2 ** min(waits, 16), limits.longest_timeout_s)
+                self.due_s[order, receiver] = now + min(
+                    limits.timeout_s * 2 ** min(waits, 16), limits.longest_timeout_s
+                )
                 self.peer.send(receiver, Forget(order, self.peer.store.order(order)))
 
     def back(self, receiver: bytes, now: float) -> None:

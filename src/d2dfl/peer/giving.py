@@ -55,7 +55,9 @@ class Giving:
         peer, points, left = self.peer, list[Point](), self.peer.limits.transfer_points
         today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points")
         for label, number in sorted(wanted.items()):
-            found, why = self.plan(receiver, label, min(number, left, max(0, today - len(points))) if number else 0, now)
+            found, why = self.plan(
+                receiver, label, min(number, left, max(0, today - len(points))) if number else 0, now
+            )
             if why and self.reasons.get((receiver, label)) != why:
                 self.reasons[receiver, label] = why
                 peer.store.apply([Note("not-given", receiver, points=number, text=f"{label}: {why}")], now)
@@ -152,7 +154,8 @@ class Giving:
         for receiver, amounts in links.items():
             while self.pause_s.get(receiver, now) <= now:
                 left = {
-                    label: number - self.peer.store.planned(round_, receiver, label) for label, number in amounts.items()
+                    label: number - self.peer.store.planned(round_, receiver, label)
+                    for label, number in amounts.items()
                 }
                 wanted = {label: number for label, number in left.items() if number > 0}
                 if not wanted or self.give(receiver, wanted, now, round_) is None:

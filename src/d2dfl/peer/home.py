@@ -4,7 +4,7 @@ import json
 import re
 import time
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,7 @@ class Settings:
     keep: str = "move"
     graph: str = ""
     probe_s: float = 1.0
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
 
 
 class Home:
@@ -82,7 +82,9 @@ class Home:
     def roster(self, store: Store) -> tuple[Roster, bytes]:
         document = store.fact("roster")
         if document is None:
-            raise UserError(f"{self.settings.name} is in no roster yet: let its owner approve the request, then d2dfl peer join")
+            raise UserError(
+                f"{self.settings.name} is in no roster yet: let its owner approve the request, then d2dfl peer join"
+            )
         return open_roster(document, bytes(store.fact("roster_owner")), verify), bytes(document)
 
     def policy(self, store: Store) -> Policy:
@@ -196,7 +198,7 @@ def read_settings_text(text: str, what: str) -> Settings:
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UserError(f"{what} is not readable as TOML: {str(error):.120}") from None
+        raise UserError(f"{what} is not readable as TOML: {error!s:.120}") from None
     odd = [name for name in content if name not in SETTINGS]
     if odd:
         raise UserError(f"{what} holds {odd[0]!r:.60}: it may hold {', '.join(SETTINGS)}")

@@ -84,7 +84,9 @@ def _cells(names: Sequence[str], labels: Sequence[str], counts: Sequence[Sequenc
     head = "".join(f"<th>{escape(label)}</th>" for label in labels)
     rows = "".join(
         f"<tr><td>{escape(name)}</td>"
-        + "".join(f'<td style="background:rgba(51,102,153,{0.75 * number / most:.2f})">{number or ""}</td>' for number in row)
+        + "".join(
+            f'<td style="background:rgba(51,102,153,{0.75 * number / most:.2f})">{number or ""}</td>' for number in row
+        )
         + "</tr>"
         for name, row in zip(names, counts, strict=True)
     )

@@ -29,7 +29,9 @@ from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import Frame, Writer, open_frame, read_frame
 
-REFUSALS_S = 60.0  # refused frames are counted, and written down once in so many seconds: nobody fills the disk with them
+REFUSALS_S = (
+    60.0  # refused frames are counted, and written down once in so many seconds: nobody fills the disk with them
+)
 
 
 class Peer:
@@ -120,7 +122,9 @@ class Peer:
             policy = open_policy(data, self.owner, self.check)
             newest = int(self.store.fact("policy") or 0)
             if policy.number < newest:
-                raise UserError(f"the policy is number {policy.number}, and {newest} was in force: an older one is refused")
+                raise UserError(
+                    f"the policy is number {policy.number}, and {newest} was in force: an older one is refused"
+                )
         except UserError as error:
             self.policy = NOTHING
             self.store.apply([Note("policy-refused", text=str(error)[:200])], now)
@@ -187,8 +191,12 @@ class Peer:
     def send(self, receiver: bytes, body: say.Body) -> None:
         """Sign a message and put it out; nobody outside of the roster is ever spoken to."""
         member = self.roster.active(receiver)
-        if member is not None:
+        if member is None:
+            return
+        try:
             self._outbox.append((receiver, self._writer.write(member, body)))
+        except ValueError:  # it has asked to join with a key with which nothing can be closed
+            self.refused["receiver without a usable key"] += 1
 
     def greet(self, receiver: bytes) -> None:
         """Say hello: what is known here, and whether there is more to come."""

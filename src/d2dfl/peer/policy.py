@@ -67,7 +67,7 @@ def read_rules(text: str, what: str) -> dict[str, Any]:
     try:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UserError(f"{what} is not readable as TOML: {str(error):.120}") from None
+        raise UserError(f"{what} is not readable as TOML: {error!s:.120}") from None
     odd = [name for name in content if name not in ("grant", "forbid")]
     if odd:
         raise UserError(f"{what} holds {odd[0]!r:.60}: a policy has [[grant]] and [[forbid]]")
@@ -75,7 +75,9 @@ def read_rules(text: str, what: str) -> dict[str, Any]:
     for kind in ("grant", "forbid"):
         listed = content.get(kind, [])
         if not isinstance(listed, list) or len(listed) > MOST_RULES:
-            raise UserError(f"{what} gives {kind} in another form: write [[{kind}]] before each, at most {MOST_RULES:,}")
+            raise UserError(
+                f"{what} gives {kind} in another form: write [[{kind}]] before each, at most {MOST_RULES:,}"
+            )
         rules[kind] = [_plain_rule(item, kind, what) for item in listed]
     return rules
 

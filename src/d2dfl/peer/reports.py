@@ -41,7 +41,9 @@ def status(home: Home) -> dict[str, Any]:
             way: store.db.execute(f"SELECT phase, count(*), sum(points) FROM {way} GROUP BY phase").fetchall()
             for way in ("outgoing", "incoming")
         }
-        received = store.db.execute("SELECT origin, count(*) FROM points WHERE origin != ? GROUP BY origin", (store.own,))
+        received = store.db.execute(
+            "SELECT origin, count(*) FROM points WHERE origin != ? GROUP BY origin", (store.own,)
+        )
         name_of = _namer(home, store)
         lines, head = store.head
         try:
@@ -54,8 +56,12 @@ def status(home: Home) -> dict[str, Any]:
             "listen": home.settings.listen,
             "holds": store.counts(),
             "received_from": {name_of(origin): number for origin, number in received},
-            "outgoing": {phase: {"transfers": number, "datapoints": points} for phase, number, points in rows["outgoing"]},
-            "incoming": {phase: {"transfers": number, "datapoints": points} for phase, number, points in rows["incoming"]},
+            "outgoing": {
+                phase: {"transfers": number, "datapoints": points} for phase, number, points in rows["outgoing"]
+            },
+            "incoming": {
+                phase: {"transfers": number, "datapoints": points} for phase, number, points in rows["incoming"]
+            },
             "waiting_to_forget": len(store.pending_orders()),
             "policy": policy,
             "audit": {"lines": lines, "head": head.hex()},
@@ -79,7 +85,9 @@ def description(home: Home, now: float) -> dict[str, Any]:
         roster, _ = home.roster(store)
         policy = home.policy(store)
         grants = {
-            member.fingerprint.hex(): [label for label in home.settings.labels if policy.allowance(member.fingerprint, label, now)]
+            member.fingerprint.hex(): [
+                label for label in home.settings.labels if policy.allowance(member.fingerprint, label, now)
+            ]
             for member in roster.others(store.own)
         }
         held = store.counts()
@@ -130,7 +138,9 @@ def check(home: Home) -> Iterator[tuple[str, bool, str]]:
     key = home.key()
     yield "key", True, key.fingerprint.hex()
     with reading(home) as store:
-        yield from _said("roster", lambda: f"number {home.roster(store)[0].number}, {len(home.roster(store)[0].members)} devices")
+        yield from _said(
+            "roster", lambda: f"number {home.roster(store)[0].number}, {len(home.roster(store)[0].members)} devices"
+        )
         yield from _said("certificate", lambda: _certificate(home, key.public))
         yield from _said("clock", lambda: check_clock(store))
         yield from _said("policy", lambda: _policy(home, store))
@@ -153,7 +163,9 @@ def _certificate(home: Home, public: bytes) -> str:
     ends = expiry(read_bytes(path, "a certificate", 1 << 16), public, str(path))
     left = ends - datetime.datetime.now(datetime.UTC)
     if left < datetime.timedelta(0):
-        raise UserError(f"the certificate ended on {ends:%Y-%m-%d}, or the clock is wrong: ask the roster's owner for another")
+        raise UserError(
+            f"the certificate ended on {ends:%Y-%m-%d}, or the clock is wrong: ask the roster's owner for another"
+        )
     return f"until {ends:%Y-%m-%d}" + (", soon" if left < SOON else "")
 
 
@@ -248,7 +260,9 @@ def _compare(mine: dict[str, Any], other: Any, path: Path) -> None:
                 if peer == told["fingerprint"] and number:
                     good = number <= len(lines) and lines[number - 1][2].hex() == hash_
                     if not good:
-                        raise UserError(f"{path}: two stories: line {number} of {peer[:16]} is not what it told {teller['fingerprint'][:16]}")
+                        raise UserError(
+                            f"{path}: two stories: line {number} of {peer[:16]} is not what it told {teller['fingerprint'][:16]}"
+                        )
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, UserError):
             raise

@@ -52,7 +52,9 @@ def _checked(content: Any, path: Path) -> dict[str, Any]:
     labels, counts = content.get("labels"), content.get("counts")
     if not isinstance(labels, list) or not isinstance(counts, list) or len(labels) != len(counts):
         raise wrong
-    good = isinstance(content.get("fingerprint"), str) and all(type(one) is int and 0 <= one < 1 << 50 for one in counts)
+    good = isinstance(content.get("fingerprint"), str) and all(
+        type(one) is int and 0 <= one < 1 << 50 for one in counts
+    )
     tables = [content.get(name) for name in ("grants", "links")]
     if not good or not all(isinstance(table, dict) for table in tables):
         raise wrong

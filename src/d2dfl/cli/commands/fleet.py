@@ -18,7 +18,9 @@ FLEET = Path("fleet")
 @command
 def demo(
     devices: Annotated[int, typer.Option(help="Processes, one a device.", min=2, max=25)] = 5,
-    out: Annotated[Path, typer.Option(help="Folder for all of it; it must not be there yet.")] = Path("runs/fleet-demo"),
+    out: Annotated[Path, typer.Option(help="Folder for all of it; it must not be there yet.")] = Path(
+        "runs/fleet-demo"
+    ),
     seed: Seed = 0,
 ) -> None:
     """On this machine: processes with digits find their graph, hand datapoints over, and a page says what happened."""
@@ -32,7 +34,8 @@ def demo(
 def approve(
     request: Annotated[Path, typer.Argument(help="What `peer init` wrote.", show_default=False)],
     fingerprint: Annotated[
-        str | None, typer.Option(help="The device's fingerprint, as read there; else it is asked for.", show_default=False)
+        str | None,
+        typer.Option(help="The device's fingerprint, as read there; else it is asked for.", show_default=False),
     ] = None,
     fleet: FleetFolder = FLEET,
 ) -> None:
@@ -56,7 +59,9 @@ def revoke(
 @fleet_app.command("status")
 @command
 def status(
-    homes: Annotated[list[Path] | None, typer.Argument(help="Folders of peers.  [default: those below here]", show_default=False)] = None,
+    homes: Annotated[
+        list[Path] | None, typer.Argument(help="Folders of peers.  [default: those below here]", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
 ) -> None:
     """All peers whose folders are here, at a glance, and what they know of the others."""
@@ -68,7 +73,9 @@ def status(
 @fleet_app.command("network")
 @command
 def network(
-    exports: Annotated[list[Path], typer.Argument(help="What `peer export FILE.json` wrote on each device.", show_default=False)],
+    exports: Annotated[
+        list[Path], typer.Argument(help="What `peer export FILE.json` wrote on each device.", show_default=False)
+    ],
     save: Annotated[Path, typer.Option(help="File to write: .npz or .json.", show_default=False)],
     fleet: FleetFolder = FLEET,
 ) -> None:

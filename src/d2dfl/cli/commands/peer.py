@@ -40,7 +40,9 @@ def init(
 @peer_app.command("join")
 @command
 def join(
-    admission: Annotated[Path, typer.Argument(help="What `fleet approve` wrote, or a newer roster.", show_default=False)],
+    admission: Annotated[
+        Path, typer.Argument(help="What `fleet approve` wrote, or a newer roster.", show_default=False)
+    ],
     home: HomeFolder = HERE,
 ) -> None:
     """Take the roster and the certificate that the roster's owner signed."""
@@ -64,7 +66,9 @@ def policy(
 @peer_app.command("check")
 @command
 def check(
-    seconds: Annotated[float, typer.Option(help="How long to wait for answers of others; 0: ask nobody.", min=0, max=600)] = 5.0,
+    seconds: Annotated[
+        float, typer.Option(help="How long to wait for answers of others; 0: ask nobody.", min=0, max=600)
+    ] = 5.0,
     home: HomeFolder = HERE,
 ) -> None:
     """Look at certificate, clock, disk, data, policy, who answers; say what would go wrong."""
@@ -77,9 +81,13 @@ def check(
 @command
 def run(
     graph: Graph = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say who would get what, and why others not; nothing moves.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say who would get what, and why others not; nothing moves.")
+    ] = False,
     stay: Annotated[bool, typer.Option("--stay", help="Go on answering when the round is done.")] = False,
-    seconds: Annotated[float, typer.Option("--for", help="Longest time of a round, in seconds.", min=1, max=1e9)] = 600.0,
+    seconds: Annotated[
+        float, typer.Option("--for", help="Longest time of a round, in seconds.", min=1, max=1e9)
+    ] = 600.0,
     home: HomeFolder = HERE,
 ) -> None:
     """Hand datapoints over along the graph, take what others give, end."""
@@ -105,7 +113,8 @@ def status(as_json: Json = False, home: HomeFolder = HERE) -> None:
 def audit(
     action: Annotated[str, typer.Argument(help="show or verify.")] = "show",
     against: Annotated[
-        list[Path] | None, typer.Option(help="An audit of another peer (`audit show --json`), to compare.", show_default=False)
+        list[Path] | None,
+        typer.Option(help="An audit of another peer (`audit show --json`), to compare.", show_default=False),
     ] = None,
     as_json: Json = False,
     home: HomeFolder = HERE,
@@ -132,7 +141,10 @@ def forget(
 @command
 def export(
     out: Annotated[
-        Path, typer.Argument(help=".npz: all datapoints; .json: counts, grants and links, for `fleet network`.", show_default=False)
+        Path,
+        typer.Argument(
+            help=".npz: all datapoints; .json: counts, grants and links, for `fleet network`.", show_default=False
+        ),
     ],
     home: HomeFolder = HERE,
 ) -> None:

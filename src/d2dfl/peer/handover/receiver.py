@@ -31,7 +31,7 @@ class Receiver:
     def step(self, record: Incoming, message: ToReceiver, now: float) -> list[Operation]:
         """One transition: what is to be stored before the Status is told."""
         event = self._event(record, message, now)
-        state, actions = RECEIVER[record.phase, event]
+        _, actions = RECEIVER[record.phase, event]
         operations: list[Operation] = []
         for action in actions:
             if action != "tell":

@@ -77,9 +77,7 @@ class Sender:
 
     def _offer(self, record: Outgoing, outcome: Outcome, now: float, head: Head) -> None:
         labels = list(record.labels)
-        outcome.messages.append(
-            Offer(record.id, labels, record.pieces, record.size, record.salt, record.digest, head)
-        )
+        outcome.messages.append(Offer(record.id, labels, record.pieces, record.size, record.salt, record.digest, head))
         outcome.progress = replace(outcome.progress, next=0, sent=0)
 
     def _send(self, record: Outgoing, outcome: Outcome, now: float, head: Head) -> None:

@@ -5,6 +5,7 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from d2dfl.errors import UserError
@@ -91,7 +92,9 @@ class Fleet:
         self.check: Verify = verify if schedule.real_keys else quick_verify
         self.owner = self._key(99)
         self.devices = [self._device(number) for number in range(schedule.peers)]
-        members = tuple(Member(f"p{d.number}", d.signer.public, d.box.public, f"127.0.0.1:{7000 + d.number}") for d in self.devices)
+        members = tuple(
+            Member(f"p{d.number}", d.signer.public, d.box.public, f"127.0.0.1:{7000 + d.number}") for d in self.devices
+        )
         self.roster = Roster(1, self.owner.public, members)
         self.document = self.roster.sealed(self.owner)
         self.by_print = {device.own: device for device in self.devices}
@@ -118,7 +121,9 @@ class Fleet:
     def _device(self, number: int) -> Device:
         signer = self._key(number)
         store = Store(":memory:", fingerprint(signer.public))
-        store.db.execute("UPDATE facts SET value = ? WHERE name = 'secret'", (bytes(32),))  # the same seed, the same bytes
+        store.db.execute(
+            "UPDATE facts SET value = ? WHERE name = 'secret'", (bytes(32),)
+        )  # the same seed, the same bytes
         box = KeyBox(signer) if isinstance(signer, Key) else OpenBox(signer.public)
         device = Device(number, signer, box, store, [])
         store.watch = lambda operation: self._before(device, operation)
@@ -145,13 +150,16 @@ class Fleet:
         for _ in range(schedule.partitions):
             start = self.random.random() * end
             one, other = self.random.choice(schedule.peers, 2, replace=False).tolist()
-            self._at(start, lambda pair=(one, other): self.blocked.add(pair))
-            self._at(start + self.random.random() * end, lambda pair=(one, other): self.blocked.discard(pair))
+            self._at(start, partial(self.blocked.add, (one, other)))
+            self._at(start + self.random.random() * end, partial(self.blocked.discard, (one, other)))
         for second in range(int(end)):
             for device in self.devices:
                 if self.random.random() < schedule.full:
-                    self._at(second, lambda device=device: setattr(device, "full_until_s", self.now + 1.0))
+                    self._at(second, partial(self._fill_disk, device))
         self._at(end, self._calm)
+
+    def _fill_disk(self, device: Device) -> None:
+        device.full_until_s = self.now + 1.0
 
     def _calm(self) -> None:
         self.faulty = False
@@ -182,7 +190,9 @@ class Fleet:
         if self.random.random() < 0.3 and len(device.policies) > 1:  # somebody brings an older one back
             self._with(device, lambda peer: self.checks.older(device, peer.set_policy(device.policies[0], self.now)))
             return
-        self.checks.new_policy(device, {o.own: int(self.random.integers(0, 6)) for o in self.devices if o is not device})
+        self.checks.new_policy(
+            device, {o.own: int(self.random.integers(0, 6)) for o in self.devices if o is not device}
+        )
         self._with(device, lambda peer: self._obey(device, peer))
 
     def _obey(self, device: Device, peer: Peer) -> None:
@@ -194,7 +204,9 @@ class Fleet:
     def _forget(self) -> None:
         device = self.devices[int(self.random.integers(len(self.devices)))]
         numbers = self.random.integers(0, self.schedule.points, 2).tolist()
-        self._with(device, lambda peer: self.checks.forgotten(device, peer.forgetting.order(numbers, self.now), numbers))
+        self._with(
+            device, lambda peer: self.checks.forgotten(device, peer.forgetting.order(numbers, self.now), numbers)
+        )
 
     # How things run.
 

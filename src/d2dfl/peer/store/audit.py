@@ -21,7 +21,8 @@ def chained(before: bytes, content: bytes) -> bytes:
 
 def first_fault(lines: Iterable[tuple[int, bytes, bytes]]) -> tuple[str | None, list[bytes]]:
     """What is wrong with (line, content, hash), None if nothing is; and the hashes that were computed on the way."""
-    before, hashes = START, []
+    before = START
+    hashes: list[bytes] = []
     for expected, (number, content, said) in enumerate(lines, start=1):
         if number != expected:
             return f"line {expected} is missing or out of order", hashes

@@ -29,7 +29,18 @@ def _plan(store: "Store", op: do.Plan, now: float) -> None:
     total = sum(map(len, op.pieces))
     store.db.execute(
         "INSERT INTO outgoing VALUES (?, ?, 'open', ?, ?, ?, ?, ?, 0, ?, ?, ?)",
-        (op.id, op.receiver, op.keep, op.round, len(op.pieces), total, op.size, op.salt, op.digest, json.dumps(op.labels)),
+        (
+            op.id,
+            op.receiver,
+            op.keep,
+            op.round,
+            len(op.pieces),
+            total,
+            op.size,
+            op.salt,
+            op.digest,
+            json.dumps(op.labels),
+        ),
     )
     for piece, numbers in enumerate(op.pieces):
         for number in numbers:

@@ -65,7 +65,9 @@ class Store:
         version = self.db.execute("PRAGMA user_version").fetchone()[0]
         if version != VERSION:
             which = "newer" if version > VERSION else "older"
-            raise UserError(f"the store {path} is of a {which} version ({version}, not {VERSION}): it was left as it is")
+            raise UserError(
+                f"the store {path} is of a {which} version ({version}, not {VERSION}): it was left as it is"
+            )
         if self.fact("own") != self.own:
             raise UserError(f"the store {path} belongs to another key: it was left as it is")
 
@@ -129,7 +131,8 @@ class Store:
         found = self.db.execute(f"SELECT {INCOMING} FROM incoming WHERE id = ?", (transfer,)).fetchone()
         if found is None:
             return Incoming(transfer, sender, "unknown", 0, 0, 0, 0, b"", b"", ())
-        return Incoming(*found[:-1], labels=_labels(found[-1]))
+        id_, from_, phase, pieces, points, left, next_, salt, digest, labels = found
+        return Incoming(id_, from_, phase, pieces, points, left, next_, salt, digest, _labels(labels))
 
     def receiving(self, sender: bytes) -> list[bytes]:
         """Transfers from a sender of which pieces are put aside."""
@@ -176,7 +179,9 @@ class Store:
 
     def shown(self, receiver: bytes, label: str) -> int:
         """Datapoints of a label that a receiver has, is about to get, or may have seen."""
-        found = self.db.execute("SELECT number FROM shown WHERE receiver = ? AND label = ?", (receiver, label)).fetchone()
+        found = self.db.execute(
+            "SELECT number FROM shown WHERE receiver = ? AND label = ?", (receiver, label)
+        ).fetchone()
         return 0 if found is None else int(found[0])
 
     def planned(self, round_: bytes, receiver: bytes, label: str) -> int:
@@ -248,7 +253,8 @@ class Store:
 
 
 def _outgoing(row: tuple[Any, ...]) -> Outgoing:
-    return Outgoing(*row[:7], exposed=bool(row[7]), salt=row[8], digest=row[9], labels=_labels(row[10]))
+    id_, receiver, phase, keep, pieces, points, size, exposed, salt, digest, labels = row
+    return Outgoing(id_, receiver, phase, keep, pieces, points, size, bool(exposed), salt, digest, _labels(labels))
 
 
 def _labels(text: str) -> tuple[tuple[str, int], ...]:

@@ -10,13 +10,10 @@ import socket
 from collections.abc import Iterable
 from pathlib import Path
 from queue import Full, Queue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.peer.wire.frames import LARGEST_FRAME
-
-if TYPE_CHECKING:
-    import zenoh
 
 PREFIX = "d2dfl/peer/1"
 
@@ -38,9 +35,9 @@ class ZenohTransport:
         self._drop: Any = zenoh.CongestionControl.DROP
         config = zenoh.Config.from_json5(json.dumps(_config(own, listen, addresses, files)))
         try:
-            self._session: zenoh.Session = zenoh.open(config)
+            self._session: Any = zenoh.open(config)
         except zenoh.ZError as error:
-            raise UserError(f"cannot listen on {listen}: {str(error):.200}") from None
+            raise UserError(f"cannot listen on {listen}: {error!s:.200}") from None
         self._subscriber = self._session.declare_subscriber(self._own, self._came)
         self._publishers: dict[bytes, Any] = {}
 

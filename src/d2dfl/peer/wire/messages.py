@@ -27,14 +27,14 @@ class Message(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_field
     """The base of all."""
 
 
-class Head(Message, tag=0):
+class Head(Message, frozen=True, tag=0):
     """The last line of a peer's audit: how many lines, and the hash that stands for all of them."""
 
     lines: Count
     hash: Hash
 
 
-class Hello(Message, tag=1):
+class Hello(Message, frozen=True, tag=1):
     """I am here; what I know, and whether I still have something for you in this round."""
 
     roster: Count
@@ -43,13 +43,13 @@ class Hello(Message, tag=1):
     finished: bool
 
 
-class RosterNews(Message, tag=2):
+class RosterNews(Message, frozen=True, tag=2):
     """A newer roster, as its owner signed it."""
 
     document: Annotated[bytes, Meta(max_length=900_000)]
 
 
-class Offer(Message, tag=3):
+class Offer(Message, frozen=True, tag=3):
     """A transfer that the receiver may have: how many of which label, and what the content will hash to."""
 
     transfer: TransferId
@@ -61,7 +61,7 @@ class Offer(Message, tag=3):
     head: Head
 
 
-class Piece(Message, tag=4):
+class Piece(Message, frozen=True, tag=4):
     """Datapoints, in the order of the offer."""
 
     transfer: TransferId
@@ -69,26 +69,26 @@ class Piece(Message, tag=4):
     content: Annotated[bytes, Meta(max_length=LARGEST_PIECE)]
 
 
-class Commit(Message, tag=5):
+class Commit(Message, frozen=True, tag=5):
     """All pieces were sent, and the sender's owner still agrees: make them yours."""
 
     transfer: TransferId
     head: Head
 
 
-class Ask(Message, tag=6):
+class Ask(Message, frozen=True, tag=6):
     """What became of this transfer?"""
 
     transfer: TransferId
 
 
-class Cancel(Message, tag=7):
+class Cancel(Message, frozen=True, tag=7):
     """Do not take this transfer, unless you have it already."""
 
     transfer: TransferId
 
 
-class Status(Message, tag=8):
+class Status(Message, frozen=True, tag=8):
     """All that a receiver ever says about a transfer: unknown, receiving, committed or refused; and the next piece."""
 
     transfer: TransferId
@@ -97,14 +97,14 @@ class Status(Message, tag=8):
     head: Head
 
 
-class Forget(Message, tag=9):
+class Forget(Message, frozen=True, tag=9):
     """The origin of these datapoints wants them deleted."""
 
     order: TransferId
     points: Annotated[list[Count], Meta(min_length=1, max_length=MOST_FORGOTTEN)]
 
 
-class Forgotten(Message, tag=10):
+class Forgotten(Message, frozen=True, tag=10):
     """They are deleted here and will not be taken again; these trainings had used them."""
 
     order: TransferId
@@ -112,7 +112,7 @@ class Forgotten(Message, tag=10):
     head: Head
 
 
-class Probe(Message, tag=11):
+class Probe(Message, frozen=True, tag=11):
     """One of a numbered series: what is missing of it was lost on the way."""
 
     number: Count
@@ -120,14 +120,14 @@ class Probe(Message, tag=11):
     sent_s: float
 
 
-class Echo(Message, tag=12):
+class Echo(Message, frozen=True, tag=12):
     """A probe came."""
 
     number: Count
     sent_s: float
 
 
-class Discovery(Message, tag=13):
+class Discovery(Message, frozen=True, tag=13):
     """A message of the discovery, whose learner knows what it means."""
 
     content: Annotated[bytes, Meta(max_length=65_536)]
@@ -146,7 +146,6 @@ class Point(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=
     form: Annotated[str, Meta(max_length=100, pattern=r"^[<>|][fiub][0-9]{1,2}(:[0-9]{1,9}){0,8}$")]  # dtype and shape
     content: Annotated[bytes, Meta(max_length=LARGEST_POINT)]
 
-
     @property
     def fits(self) -> bool:
         """Whether the content has the size that its form says."""
@@ -157,8 +156,10 @@ class Point(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=
 
 
 _encoder = msgspec.msgpack.Encoder()
-_bodies = msgspec.msgpack.Decoder(Body)
-_points = msgspec.msgpack.Decoder(Annotated[list[Point], Meta(min_length=1, max_length=MOST_POINTS)])
+_bodies: "msgspec.msgpack.Decoder[Body]" = msgspec.msgpack.Decoder(Body)
+_points: "msgspec.msgpack.Decoder[list[Point]]" = msgspec.msgpack.Decoder(
+    Annotated[list[Point], Meta(min_length=1, max_length=MOST_POINTS)]
+)
 
 
 class WireError(ValueError):
