@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -23,6 +22,7 @@ from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.peer.page import write_page
 from d2dfl.peer.reports import exported_audit, reading, status, verify_audit
+from d2dfl.peer.transports.zenoh import free_ports
 from d2dfl.rng import stream
 from d2dfl.storage import make_folder, write_whole
 
@@ -74,7 +74,7 @@ def _make_devices(devices: int, out: Path, seed: int) -> list[Home]:
     targets = np.asarray(data.train_targets)
     fleet = FleetFolder(out / "fleet")
     fleet.create()
-    for device, port in enumerate(_free_ports(devices)):
+    for device, port in enumerate(free_ports(devices)):
         folder = out / f"device-{device}"
         make_folder(folder / "data")
         held = np.isin(targets, [2 * device % 10, (2 * device + 1) % 10])
@@ -205,15 +205,3 @@ def _table(found: list[dict[str, Any]], before: dict[Path, tuple[list[bytes], di
         now = sum(item["holds"].values())
         rows.append(f"{item['name']:12} {len(digests):7} {gave:7} {got:7} {now:7} {len(labels)} → {len(item['holds'])}")
     return rows
-
-
-def _free_ports(number: int) -> list[int]:
-    """Ports of loopback that nobody has now; all are held until all are found."""
-    sockets = [socket.socket() for _ in range(number)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()

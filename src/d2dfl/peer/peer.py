@@ -222,8 +222,10 @@ class Peer:
         member = self.roster.active(frame.sender)
         if member is not None:
             return open_frame(frame, member, self.box, self.check)
+        if frame.closed or frame.sender in self.roster.by_fingerprint:
+            raise say.WireError("unknown sender")
         body = say.decode_body(frame.body)
-        if not isinstance(body, say.RosterNews) or frame.sender in self.roster.by_fingerprint:
+        if not isinstance(body, say.RosterNews):
             raise say.WireError("unknown sender")
         try:
             roster = open_roster(body.document, self.roster.owner, self.check)

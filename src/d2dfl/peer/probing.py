@@ -50,8 +50,8 @@ class Link:
             return
         again = number <= self.last  # its process has started anew, and its series with it
         if first != self.series or again:
-            sent = self.last - self.series + 1 if self.heard else 0
-            self.done = (0, 0) if again else (sent, self.heard)
+            began = self.heard and not again and first > self.last
+            self.done = (first - self.series, self.heard) if began else (0, 0)
             self.series, self.last, self.heard = first, first - 1, 0
         self.last, self.heard = number, self.heard + 1
 

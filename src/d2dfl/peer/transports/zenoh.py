@@ -77,6 +77,18 @@ def check_free(listen: str) -> None:
         raise UserError(f"cannot listen on {listen}: {reason}") from None
 
 
+def free_ports(number: int) -> list[int]:
+    """Ports of loopback that nobody has now; all are held until all are found."""
+    sockets = [socket.socket() for _ in range(number)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()
+
+
 def _config(own: bytes, listen: str, addresses: Iterable[str], files: dict[str, Path]) -> dict[str, Any]:
     private, certificate = str(files["key"]), str(files["certificate"])
     rule = {
