@@ -141,7 +141,9 @@ def kill_round(folder: Path, seed: int, kills: int, points: int = POINTS) -> Rou
                 while pair.progress() < (number + 1) / (kills + 1) and time.monotonic() < end:
                     time.sleep(0.005)
             which = int(draws.integers(2))
-            result.kills["finished" if pair.finished() else f"{('sender', 'receiver')[which]} at {pair.progress():.1f}"] += 1
+            result.kills[
+                "finished" if pair.finished() else f"{('sender', 'receiver')[which]} at {pair.progress():.1f}"
+            ] += 1
             pair.stop(which, signal.SIGKILL)
             pair.start(which)
         end = time.monotonic() + LONGEST_S
@@ -183,10 +185,14 @@ def main() -> int:
         found = kill_round(folder, seed, min(options.each, options.kills - kills))
         kills += found.kills.total()
         places += found.kills
-        sums.update(lost=found.lost, doubled=found.doubled, without_grant=found.without_grant, unfinished=found.unfinished)
+        sums.update(
+            lost=found.lost, doubled=found.doubled, without_grant=found.without_grant, unfinished=found.unfinished
+        )
         if found.wrong:
             wrong += 1
-            print(f"WRONG {found}; kept {folder}; again: python benchmarks/peer_kills.py --seed {seed} --kills {options.each}")
+            print(
+                f"WRONG {found}; kept {folder}; again: python benchmarks/peer_kills.py --seed {seed} --kills {options.each}"
+            )
         else:
             shutil.rmtree(folder)
         print(f"{kills} kills, {time.perf_counter() - began:.0f} s: {dict(sums)}", flush=True)

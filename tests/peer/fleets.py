@@ -38,7 +38,8 @@ class Small:
         self.owner = Key.new()
         self.boxes = [KeyBox(key) for key in self.keys]
         members = tuple(
-            Member(f"p{n}", key.public, self.boxes[n].public, f"127.0.0.1:{7000 + n}") for n, key in enumerate(self.keys)
+            Member(f"p{n}", key.public, self.boxes[n].public, f"127.0.0.1:{7000 + n}")
+            for n, key in enumerate(self.keys)
         )
         self.roster = Roster(1, self.owner.public, members)
         self.stores = [Store(":memory:", key.fingerprint) for key in self.keys]
@@ -58,7 +59,9 @@ class Small:
     def prints(self, number: int) -> bytes:
         return self.keys[number].fingerprint
 
-    def allow(self, giver: int, *grants: dict[str, object], number: int = 1, forbid: tuple[object, ...] = ()) -> str | None:
+    def allow(
+        self, giver: int, *grants: dict[str, object], number: int = 1, forbid: tuple[object, ...] = ()
+    ) -> str | None:
         data = sign_policy({"grant": list(grants), "forbid": list(forbid)}, number, self.owner)
         return self.peers[giver].set_policy(data, self.now)
 
@@ -112,8 +115,6 @@ class Small:
 
 
 def fill(store: Store, points: int) -> None:
-    rows = [
-        (store.own, n, LABELS[n % 2], "|u1:100", bytes([n % 256]) * 100) for n in range(points)
-    ]
+    rows = [(store.own, n, LABELS[n % 2], "|u1:100", bytes([n % 256]) * 100) for n in range(points)]
     store.db.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)", rows)
     store.db.execute("INSERT OR REPLACE INTO facts VALUES ('points', ?)", (points,))

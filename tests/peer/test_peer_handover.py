@@ -29,7 +29,9 @@ def test_a_gift_moves_every_datapoint_once() -> None:
     assert small.held(0) == set()
     assert small.held(1) == {(0, n) for n in range(10)} | {(1, n) for n in range(10)}
     assert [record for record in small.stores[0].open_outgoing()] == []
-    content = small.stores[1].db.execute("SELECT content FROM points WHERE number = 7 AND origin = ?", (small.prints(0),))
+    content = small.stores[1].db.execute(
+        "SELECT content FROM points WHERE number = 7 AND origin = ?", (small.prints(0),)
+    )
     assert content.fetchone()[0] == bytes([7]) * 100
     assert "sent" in small.kinds(0)
     assert "received" in small.kinds(1)

@@ -61,7 +61,9 @@ def test_replayed_and_reordered_frames_are_refused() -> None:
     assert small.peers[0].take() == []
     assert small.held(1) == before
     small.peers[1] = small.peer(1)  # what changed anything is remembered after a start
-    changing = [frame for to, frame in small.frames if to == small.prints(1) and isinstance(small.body(frame), say.Piece)]
+    changing = [
+        frame for to, frame in small.frames if to == small.prints(1) and isinstance(small.body(frame), say.Piece)
+    ]
     for frame in changing:
         small.peers[1].receive(frame, small.now)
     assert small.peers[1].refused["replayed or late"] == len(changing) == 5

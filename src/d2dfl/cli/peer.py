@@ -26,6 +26,7 @@ from d2dfl.peer import reports
 from d2dfl.peer.datapoints import arrays, take_in
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
+from d2dfl.peer.transports.zenoh import check_free
 
 if TYPE_CHECKING:
     from d2dfl.peer.store.store import Store
@@ -129,6 +130,8 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
     with opened(home) as store:
         reports.check_clock(store, clock())
         roster, _ = home.roster(store)
+        reports.check_certificate(home, home.key().public)
+        check_free(home.settings.listen)
         found = home.graph(roster, store.own, graph)
         if found is None and not stay:
             raise UserError(

@@ -13,7 +13,7 @@ from typing import Any
 from d2dfl.errors import UserError
 from d2dfl.peer.datapoints import read_shards
 from d2dfl.peer.home import Home
-from d2dfl.peer.identity.certificates import expiry
+from d2dfl.peer.identity.certificates import validity
 from d2dfl.peer.runtime import LINKS, WAITING, Clock, Running
 from d2dfl.peer.store.audit import first_fault
 from d2dfl.peer.store.store import Store
@@ -141,7 +141,7 @@ def check(home: Home) -> Iterator[tuple[str, bool, str]]:
         yield from _said(
             "roster", lambda: f"number {home.roster(store)[0].number}, {len(home.roster(store)[0].members)} devices"
         )
-        yield from _said("certificate", lambda: _certificate(home, key.public))
+        yield from _said("certificate", lambda: check_certificate(home, key.public))
         yield from _said("clock", lambda: check_clock(store))
         yield from _said("policy", lambda: _policy(home, store))
         fault = store.audit_fault()
@@ -158,10 +158,18 @@ def _said(what: str, look: Any) -> Iterator[tuple[str, bool, str]]:
         yield what, False, str(error)
 
 
-def _certificate(home: Home, public: bytes) -> str:
+def check_certificate(home: Home, public: bytes) -> str:
+    """Refuse a certificate that does not count now; a clock that is years behind is found by it, too."""
     path = home.files["certificate"]
-    ends = expiry(read_bytes(path, "a certificate", 1 << 16), public, str(path))
-    left = ends - datetime.datetime.now(datetime.UTC)
+    if not path.exists():
+        raise UserError(
+            f"{home.settings.name} has no certificate yet: let the roster's owner approve it, then d2dfl peer join"
+        )
+    starts, ends = validity(read_bytes(path, "a certificate", 1 << 16), public, str(path))
+    now = datetime.datetime.now(datetime.UTC)
+    left = ends - now
+    if now < starts:
+        raise UserError(f"the certificate begins on {starts:%Y-%m-%d}, and the clock says {now:%Y-%m-%d}: set it first")
     if left < datetime.timedelta(0):
         raise UserError(
             f"the certificate ended on {ends:%Y-%m-%d}, or the clock is wrong: ask the roster's owner for another"

@@ -52,8 +52,8 @@ def certify(member: Member, owner: Key, now: datetime.datetime, days: float = YE
     return built.sign(owner.private, None).public_bytes(serialization.Encoding.PEM)
 
 
-def expiry(pem: bytes, public: bytes, what: str) -> datetime.datetime:
-    """When a certificate ends; refused if it is of another key."""
+def validity(pem: bytes, public: bytes, what: str) -> tuple[datetime.datetime, datetime.datetime]:
+    """From when until when a certificate counts; refused if it is of another key."""
     try:
         found = x509.load_pem_x509_certificate(pem)
         key = found.public_key()
@@ -61,7 +61,7 @@ def expiry(pem: bytes, public: bytes, what: str) -> datetime.datetime:
         raise UserError(f"{what} is no certificate in PEM: get it anew from the roster's owner") from None
     if not isinstance(key, Ed25519PublicKey) or key.public_bytes_raw() != public:
         raise UserError(f"{what} is the certificate of another key: get it anew from the roster's owner")
-    return found.not_valid_after_utc
+    return found.not_valid_before_utc, found.not_valid_after_utc
 
 
 def _builder(
