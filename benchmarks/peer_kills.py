@@ -102,10 +102,15 @@ class Pair:
     def ask(self, which: int, question: str) -> list[tuple[object, ...]]:
         """Look into a store while its process works."""
         path = self.homes[which].folder / "store.db"
-        with sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10.0) as db:
-            found = db.execute(question).fetchall()
-        db.close()
-        return found
+        for _ in range(200):
+            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10.0)
+            try:
+                return db.execute(question).fetchall()
+            except sqlite3.OperationalError:  # its process was killed in the middle: the next start rolls back
+                time.sleep(0.05)
+            finally:
+                db.close()
+        raise RuntimeError(f"{path} cannot be read")
 
     def progress(self) -> float:
         """Share of the transfer that the receiver has."""

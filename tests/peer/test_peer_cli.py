@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,tensorboard")
 
 from calling import call
-
 from d2dfl.network.files import load_network
 from d2dfl.peer.home import Home
 from d2dfl.peer.store.operations import Note

@@ -28,7 +28,7 @@ def test_a_gift_moves_every_datapoint_once() -> None:
     small.pump()
     assert small.held(0) == set()
     assert small.held(1) == {(0, n) for n in range(10)} | {(1, n) for n in range(10)}
-    assert [record for record in small.stores[0].open_outgoing()] == []
+    assert small.stores[0].open_outgoing() == []
     content = small.stores[1].db.execute(
         "SELECT content FROM points WHERE number = 7 AND origin = ?", (small.prints(0),)
     )

@@ -12,7 +12,6 @@ pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,ten
 pytest.importorskip("zenoh", reason="no zenoh: make test EXTRAS=peer,ray,tensorboard")
 
 from fleets import Small, rules
-from peer_kills import kill_round
 
 from d2dfl.errors import UserError
 from d2dfl.peer.identity.boxes import KeyBox
@@ -22,6 +21,7 @@ from d2dfl.peer.identity.roster import Member
 from d2dfl.peer.transports.memory import Board
 from d2dfl.peer.transports.zenoh import ZenohTransport, free_ports
 from d2dfl.rng import stream
+from peer_kills import kill_round
 
 NOW = datetime.datetime.now(datetime.UTC)
 PATIENCE_S = 20.0

@@ -167,11 +167,11 @@ def test_shards_come_in_once_and_out_as_a_dataset(tmp_path: Path) -> None:
     assert take_in(store, "data", tmp_path, home.settings.labels) == 4
     assert take_in(store, "data", tmp_path, home.settings.labels) == 0
     assert store.counts() == {"cat": 2, "dog": 2}
-    found, targets, points = arrays(store, home.settings.labels)
+    found, targets, points = arrays(store)
     assert np.array_equal(found, inputs)
     assert targets.tolist() == [0, 1, 1, 0]
     assert [number for _, number in points] == [0, 1, 2, 3]
-    data = dataset(store, home.settings.labels, use="first training")
+    data = dataset(store, use="first training")
     assert len(data) == 4  # type: ignore[arg-type]
     assert data[1][0].tolist() == inputs[1].tolist()
     assert store.used_in(store.own, [2]) == ["first training"]
@@ -187,7 +187,7 @@ def test_a_function_of_ones_own_gives_shards(tmp_path: Path) -> None:
     )
     store = home.store()
     assert take_in(store, "mine.py:shards", tmp_path, home.settings.labels) == 3
-    assert arrays(store, home.settings.labels)[0].tolist() == np.ones((3, 5)).tolist()
+    assert arrays(store)[0].tolist() == np.ones((3, 5)).tolist()
     with pytest.raises(UserError, match="no function 'other'"):
         take_in(store, "mine.py:other", tmp_path, home.settings.labels)
 

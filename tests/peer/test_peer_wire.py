@@ -8,13 +8,13 @@ import msgspec
 from fleets import Small, rules
 from hypothesis import given
 from hypothesis import strategies as st
-from peer_frames import Target, attack
 
 from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.keys import Key
 from d2dfl.peer.identity.roster import Member
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import LARGEST_FRAME, Frame, Writer, read_frame
+from peer_frames import Target, attack
 
 
 def test_thousands_of_changed_frames_are_all_refused_and_in_the_audit() -> None:

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from d2dfl.peer.store.store import Store
 
 
+Reasons = dict[tuple[bytes, str], str]  # receiver, label → why it gets less than the graph wants
+
+
 def labels_of(text: str) -> tuple[str, ...]:
     """Names by commas, or how many."""
     if text.isdigit() and 0 < int(text) <= 10_000:
@@ -140,7 +143,9 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         came = take_in(store, home.settings.data, home.folder, home.settings.labels)
         if came:
             say(f"took in {came:,} datapoints")
-        done = _run(home, store, clock, found, stay, seconds)
+        done, reasons = _run(home, store, clock, found, stay, seconds)
+        for (receiver, label), why in sorted(reasons.items()):
+            say(f"not all of {label} went to {roster.name_of(receiver)}: {why}")
         held = sum(store.counts().values())
         left = len(store.open_outgoing())
         say(
@@ -149,7 +154,7 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         )
 
 
-def _run(home: Home, store: "Store", clock: Clock, graph: object, stay: bool, seconds: float) -> bool:
+def _run(home: Home, store: "Store", clock: Clock, graph: object, stay: bool, seconds: float) -> tuple[bool, Reasons]:
     from d2dfl.peer.transports.zenoh import ZenohTransport
 
     inbox: Queue[bytes] = Queue(WAITING)
@@ -161,7 +166,7 @@ def _run(home: Home, store: "Store", clock: Clock, graph: object, stay: bool, se
         peer.discovery = graph  # type: ignore[assignment]
         running = Running(home, peer, transport, inbox, clock)
         try:
-            return running.until_done(stay, seconds)
+            return running.until_done(stay, seconds), peer.giving.reasons
         except KeyboardInterrupt:
             raise KeyboardInterrupt("everything that was agreed is kept: the next start goes on") from None
         finally:
@@ -246,7 +251,7 @@ def export_and_print(folder: Path, out: Path) -> None:
         write_whole(out, json.dumps(reports.description(home, time.time()), indent=1).encode())
     elif out.suffix == ".npz":
         with reports.reading(home) as store:
-            inputs, targets, points = arrays(store, home.settings.labels)
+            inputs, targets, points = arrays(store)
         buffer = io.BytesIO()
         origins = np.array([origin.hex() for origin, _ in points], dtype="U64")
         numbers = np.array([number for _, number in points], dtype=np.int64)

@@ -1,6 +1,7 @@
 """Datapoints in and out of a store: .npz shards with inputs and targets, or a function of one's own; and as a torch Dataset."""
 
 import hashlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -104,8 +105,9 @@ def _rows(
         yield labels[target], form, row.tobytes()
 
 
-def arrays(store: Store, labels: tuple[str, ...]) -> tuple[NDArray[Any], NDArray[np.int64], list[tuple[bytes, int]]]:
+def arrays(store: Store) -> tuple[NDArray[Any], NDArray[np.int64], list[tuple[bytes, int]]]:
     """Inputs, targets and (origin, number) of all that the device holds now; datapoints that are leaving are not among them."""
+    labels: list[str] = json.loads(store.fact("labels") or "[]")
     rows = store.db.execute(
         "SELECT origin, number, label, form, content FROM points WHERE leaving IS NULL ORDER BY origin, number"
     ).fetchall()
@@ -134,12 +136,12 @@ def decoded(form: str, content: bytes) -> NDArray[Any]:
         raise UserError(f"a datapoint has {len(content)} bytes, which are not of the form {form}") from None
 
 
-def dataset(store: Store, labels: tuple[str, ...], use: str = "") -> "Dataset[Any]":
+def dataset(store: Store, use: str = "") -> "Dataset[Any]":
     """A torch Dataset of what the device holds now. `use` names the training, so that forgetting can say what had used a datapoint."""
     import torch
     from torch.utils.data import TensorDataset
 
-    inputs, targets, points = arrays(store, labels)
+    inputs, targets, points = arrays(store)
     if use:
         store.db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?, ?)", [(use[:100], *point) for point in points])
     return TensorDataset(torch.from_numpy(inputs.copy()), torch.from_numpy(targets))

@@ -62,7 +62,10 @@ class Forgetting:
             return
         used = store.used_in(sender, numbers)
         if not all(store.is_forgotten(sender, number) for number in numbers):
-            operations: list[Operation] = [seen, Erase(sender, numbers)]
+            door = peer.door(sender, len(numbers), now)
+            if door is None:
+                return
+            operations: list[Operation] = [seen, door, Erase(sender, numbers)]
             operations += [Refuse(transfer, sender) for transfer in self._aside(sender, set(numbers))]
             operations.append(Note("forgotten", sender, body.order, len(numbers), text=", ".join(used)[:500]))
             store.apply(operations, now)
@@ -99,6 +102,11 @@ class Forgetting:
         for key in self.due_s:
             if key[1] == receiver:
                 self.due_s[key] = now
+
+    @property
+    def waiting(self) -> bool:
+        """Whether somebody of the fleet has not answered yet."""
+        return any(self.peer.roster.active(receiver) is not None for _, receiver in self.due_s)
 
     def timer(self) -> float:
         return min(self.due_s.values(), default=math.inf)

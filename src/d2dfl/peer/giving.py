@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from d2dfl.peer.handover.content import cut, digest, encoded, labels_of
 from d2dfl.peer.handover.limits import DAY_S, Meter
 from d2dfl.peer.handover.sender import Progress, Sender
-from d2dfl.peer.store.operations import Heard, Note, Operation, Plan, Seen, Spend
+from d2dfl.peer.store.operations import Heard, Note, Operation, Plan, Seen
 from d2dfl.peer.store.records import Outgoing
 from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.wire.messages import Point, Status
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from d2dfl.peer.peer import Peer
 
 FINAL = ("committed", "refused")
+LONGEST_PAUSE_S = 3600.0
 LOOK_S = 1.0  # how often what the graph wants is compared with what was planned
 
 
@@ -32,6 +33,7 @@ class Giving:
         }
         self.reasons: dict[tuple[bytes, str], str] = {}  # why less is given than the graph wants
         self.pause_s: dict[bytes, float] = {}  # who has not taken a transfer is not asked again at once
+        self.refusals: dict[bytes, int] = {}
         self._look_s = now
 
     def plan(self, receiver: bytes, label: str, wanted: int, now: float) -> tuple[list[Point], str]:
@@ -79,8 +81,7 @@ class Giving:
         size = sum(map(len, contents))
         peer.store.apply(
             [
-                Plan(transfer, receiver, peer.keep, round_, numbers, size, salt, whole, labels),
-                Spend(int(now // DAY_S), "sent points", len(points)),
+                Plan(transfer, receiver, peer.keep, round_, numbers, size, salt, whole, labels, int(now // DAY_S)),
                 Note("granted", receiver, transfer, len(points), whole, text=f"policy {peer.policy.number}"),
             ],
             now,
@@ -113,7 +114,9 @@ class Giving:
         if outcome.progress.over:
             del self.progress[record.id]
             if outcome.progress.state == "returned":
-                self.pause_s[record.receiver] = now + self.peer.limits.longest_timeout_s
+                times = self.refusals[record.receiver] = self.refusals.get(record.receiver, 0) + 1
+                pause = min(self.peer.limits.longest_timeout_s * 2 ** min(times - 1, 16), LONGEST_PAUSE_S)
+                self.pause_s[record.receiver] = now + pause
         else:
             self.progress[record.id] = outcome.progress
         for message in outcome.messages:

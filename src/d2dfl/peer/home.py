@@ -4,6 +4,7 @@ import json
 import re
 import time
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from d2dfl.peer.peer import Peer
 from d2dfl.peer.policy import NOTHING, Policy, open_policy, read_rules, sign_policy
 from d2dfl.peer.store.operations import Fact
 from d2dfl.peer.store.store import Store
-from d2dfl.storage import make_folder, read_bytes, read_json, read_text, write_whole
+from d2dfl.storage import TakenError, locked, make_folder, read_bytes, read_json, read_text, write_whole
 
 LIMITS = {  # peer.toml → bounds
     "points_a_day": (0, 1 << 40),
@@ -77,7 +78,11 @@ class Home:
         return load_key(self.folder / "device.key")
 
     def store(self, read_only: bool = False) -> Store:
-        return Store(self.folder / "store.db", self.key().fingerprint, read_only=read_only)
+        path, own = self.folder / "store.db", self.key().fingerprint
+        if read_only and path.with_name("store.db-journal").exists():
+            with suppress(TakenError), locked(self.folder):  # after a crash: only a writer can roll back
+                Store(path, own).close()
+        return Store(path, own, read_only=read_only)
 
     def roster(self, store: Store) -> tuple[Roster, bytes]:
         document = store.fact("roster")
@@ -106,6 +111,9 @@ class Home:
             labels=self.settings.labels,
         )  # fmt: skip
         peer.set_policy(self.policy_bytes(), now)
+        labels = json.dumps(self.settings.labels)
+        if store.fact("labels") != labels:
+            store.apply([Fact("labels", labels)], now)
         return peer
 
     def graph(self, roster: Roster, own: bytes, given: Path | None = None) -> FixedGraph | None:
@@ -179,7 +187,7 @@ def make_home(folder: Path, name: str, data: str, labels: tuple[str, ...], liste
     device.save(folder / "device.key")
     owner.save(folder / "owner.key")
     store = Store(folder / "store.db", device.fingerprint)
-    store.apply([Fact("owner", owner.public)], time.time())
+    store.apply([Fact("owner", owner.public), Fact("labels", json.dumps(labels))], time.time())
     store.close()
     write_whole(folder / "policy.toml", EMPTY_POLICY.encode())
     write_whole(folder / "policy.signed", sign_policy(read_rules(EMPTY_POLICY, "policy.toml"), 1, owner))
@@ -207,9 +215,9 @@ def read_settings_text(text: str, what: str) -> Settings:
         raise UserError(f"{what}: labels is {labels!r:.60}: give the names of all labels, the same on every device")
     if len(set(labels)) < len(labels):
         raise UserError(f"{what}: a label stands twice in labels")
-    for field in ("name", "data", "listen"):
-        if not isinstance(content.get(field), str):
-            raise UserError(f"{what}: {field} is {content.get(field)!r:.60}: give a text")
+    for part in ("name", "data", "listen"):
+        if not isinstance(content.get(part), str):
+            raise UserError(f"{what}: {part} is {content.get(part)!r:.60}: give a text")
     if not ADDRESS.fullmatch(content["listen"]):
         raise UserError(f"{what}: listen is {content['listen']!r:.60}: give host:port")
     keep, probe = content.get("keep", "move"), content.get("probe_s", 1.0)

@@ -17,21 +17,20 @@ from d2dfl.errors import UserError
 from d2dfl.peer.discovery import DiscoveryProtocol
 from d2dfl.peer.forgetting import Forgetting
 from d2dfl.peer.giving import Giving
-from d2dfl.peer.handover.limits import Limits
+from d2dfl.peer.handover.limits import DAY_S, Limits
 from d2dfl.peer.handover.receiver import Receiver
 from d2dfl.peer.identity.boxes import Box
 from d2dfl.peer.identity.keys import Signer, Verify, fingerprint, verify
 from d2dfl.peer.identity.roster import Roster, open_roster
 from d2dfl.peer.policy import NOTHING, Policy, open_policy
 from d2dfl.peer.probing import Link
-from d2dfl.peer.store.operations import Fact, Heard, Note, Operation, Seen
+from d2dfl.peer.store.operations import Fact, Heard, Note, Operation, Refuse, Seen, Spend
 from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import Frame, Writer, open_frame, read_frame
 
-REFUSALS_S = (
-    60.0  # refused frames are counted, and written down once in so many seconds: nobody fills the disk with them
-)
+REFUSALS_S = 60.0  # refused frames are counted, and written down so often: nobody fills the disk with them
+DOORS_A_DAY = 100_000  # refused transfers, forgotten datapoints and heads that one member may make us remember
 
 
 class Peer:
@@ -206,6 +205,14 @@ class Peer:
         """32 bytes that only this store can make."""
         return hmac.digest(bytes(self.store.fact("secret")), purpose, "sha256")
 
+    def door(self, sender: bytes, number: int, now: float) -> Spend | None:
+        """What a member's wish to be remembered costs it; None where it has used up its day, and is not heard."""
+        day, what = int(now // DAY_S), f"doors {sender.hex()}"
+        if self.store.spent(day, what) + number > DOORS_A_DAY:
+            self._refuse("too many in a day", now)
+            return None
+        return Spend(day, what, number)
+
     def new_id(self) -> bytes:
         """The id of the next transfer or order."""
         return self.own + int(self.store.fact("transfers")).to_bytes(8, "big")
@@ -251,8 +258,9 @@ class Peer:
         handlers.get(type(body), self._on_transfer)(frame.sender, body, seen, now)
 
     def _on_hello(self, sender: bytes, body: say.Hello, seen: Seen, now: float) -> None:
-        if not self.store.knows_head(sender, body.head.lines, body.head.hash):
-            self.store.apply([seen, Heard(sender, body.head.lines, body.head.hash)], now)
+        known = self.store.knows_head(sender, body.head.lines, body.head.hash)
+        if not known and (door := self.door(sender, 1, now)):
+            self.store.apply([seen, door, Heard(sender, body.head.lines, body.head.hash)], now)
         if body.roster < self.roster.number:
             self.send(sender, say.RosterNews(self.roster_document))
         if self.discovery is not None and body.finished and body.round == self.discovery.round:
@@ -272,6 +280,11 @@ class Peer:
             return
         record = self.store.incoming(body.transfer, sender)
         operations: list[Operation] = list(self.receiver.step(record, body, now))
+        if any(isinstance(operation, Refuse) for operation in operations):
+            door = self.door(sender, 1, now)
+            if door is None:
+                return
+            operations.append(door)
         if operations:
             head = [Heard(sender, body.head.lines, body.head.hash)] if isinstance(body, say.Offer | say.Commit) else []
             self.store.apply([seen, *head, *operations], now)

@@ -19,6 +19,7 @@ from d2dfl.storage import read_json, write_whole
 WAITING = 128  # frames in the queue: with the largest ones 128 MiB
 LONGEST_NAP_S = 0.2
 EVERY_S = 1.0  # how often files are looked at
+LINKS_S = 30.0  # how often measured links are written: a memory card wears out
 LINGER_S = 2.0  # a peer that is finished goes on answering for so long
 LINKS = "links.json"
 WISHES = "wishes"  # files of commands that were given while the peer runs
@@ -47,6 +48,7 @@ class Running:
     clock: Callable[[], float]
     _look_s: float = 0.0
     _probe_s: float = 0.0
+    _links_s: float = 0.0
     _policy: bytes = b""
 
     def once(self) -> None:
@@ -83,7 +85,9 @@ class Running:
                 self._policy = policy
             for path in sorted((self.home.folder / WISHES).glob("*.json")):
                 self._grant_wish(path, now)
-        self.write_links()
+        if now >= self._links_s:
+            self._links_s = now + LINKS_S
+            self.write_links()
 
     def _grant_wish(self, path: Path, now: float) -> None:
         try:
@@ -113,7 +117,7 @@ class Running:
         if peer.discovery is None or peer.discovery.links() is None:
             return False
         expected = {who for who in peer.discovery.senders() if peer.roster.active(who) is not None}
-        return not peer.giving.progress and not peer.forgetting.due_s and expected <= peer.finished
+        return not peer.giving.progress and not peer.forgetting.waiting and expected <= peer.finished
 
     def until_done(self, stay: bool, seconds: float) -> bool:
         """Run the round to its end; False where time was out first."""

@@ -28,7 +28,7 @@ def _note(store: "Store", op: do.Note, now: float) -> None:
 def _plan(store: "Store", op: do.Plan, now: float) -> None:
     total = sum(map(len, op.pieces))
     store.db.execute(
-        "INSERT INTO outgoing VALUES (?, ?, 'open', ?, ?, ?, ?, ?, 0, ?, ?, ?)",
+        "INSERT INTO outgoing VALUES (?, ?, 'open', ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)",
         (
             op.id,
             op.receiver,
@@ -40,6 +40,7 @@ def _plan(store: "Store", op: do.Plan, now: float) -> None:
             op.salt,
             op.digest,
             json.dumps(op.labels),
+            op.day,
         ),
     )
     for piece, numbers in enumerate(op.pieces):
@@ -56,6 +57,7 @@ def _plan(store: "Store", op: do.Plan, now: float) -> None:
             )
     for label, number in op.labels:
         _show(store, op.receiver, label, number)
+    _spend(store, do.Spend(op.day, "sent points", total), now)
     store.db.execute("UPDATE facts SET value = value + 1 WHERE name = 'transfers'")
 
 
@@ -102,6 +104,8 @@ def _take_back(store: "Store", op: do.TakeBack, now: float) -> None:
     if not transfer.exposed:  # what may have been seen counts for ever
         for label, number in transfer.labels:
             _show(store, transfer.receiver, label, -number)
+        (day,) = store.db.execute("SELECT day FROM outgoing WHERE id = ?", (op.id,)).fetchone()
+        _spend(store, do.Spend(day, "sent points", -transfer.points), now)
 
 
 def _open(store: "Store", op: do.Open, now: float) -> None:

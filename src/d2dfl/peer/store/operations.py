@@ -42,6 +42,7 @@ class Plan(Operation):
     salt: bytes
     digest: bytes
     labels: tuple[tuple[str, int], ...]
+    day: int  # whose limit it counts for
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ CREATE TABLE shards (name TEXT PRIMARY KEY, digest BLOB NOT NULL, rows INTEGER N
 CREATE TABLE outgoing (
     id BLOB PRIMARY KEY, receiver BLOB NOT NULL, phase TEXT NOT NULL, keep TEXT NOT NULL, round BLOB NOT NULL,
     pieces INTEGER NOT NULL, points INTEGER NOT NULL, size INTEGER NOT NULL, exposed INTEGER NOT NULL, salt BLOB NOT NULL,
-    digest BLOB NOT NULL, labels TEXT NOT NULL) WITHOUT ROWID;
+    digest BLOB NOT NULL, labels TEXT NOT NULL, day INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX outgoing_open ON outgoing (phase) WHERE phase IN ('open', 'cancelling');
 CREATE TABLE given (
     receiver BLOB NOT NULL, number INTEGER NOT NULL, transfer BLOB NOT NULL, label TEXT NOT NULL,

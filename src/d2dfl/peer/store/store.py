@@ -23,11 +23,12 @@ from d2dfl.peer.wire.messages import Point, encode_points
 OLDEST = (3, 31, 0)  # SQLite
 OUTGOING = "id, receiver, phase, keep, pieces, points, size, exposed, salt, digest, labels"
 INCOMING = "id, sender, phase, pieces, points, left_bytes, next, salt, digest, labels"
+UNABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 Watch = Callable[[Operation | None], None]  # told before each operation, and with None before the transaction ends
 
 
 class StoreFullError(Exception):
-    """The disk is full: nothing of the event has happened."""
+    """The disk is full, or does not take it now: nothing of the event has happened."""
 
 
 class Store:
@@ -104,7 +105,7 @@ class Store:
             if self.db.in_transaction:
                 with suppress(sqlite3.Error):
                     self.db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.OperationalError) and ("full" in str(error) or "disk" in str(error)):
+            if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in UNABLE:
                 raise StoreFullError(str(error)) from None
             raise
         self.changes += 1
