@@ -63,6 +63,7 @@ class Peer:
         self._refused_until_s = -math.inf
         self._outbox: list[tuple[bytes, bytes]] = []
         self._seen: dict[bytes, tuple[int, int]] = {}
+        self._newest = 0  # policy that was obeyed, also while it could not be stored
         self._hello_s = now
         run = int(store.fact("run")) + 1
         store.apply([Fact("run", run), Note("started", text=f"run {run}")], now)
@@ -119,7 +120,7 @@ class Peer:
         """Obey a newer policy from now on. One that is older or not whole is refused, says why, and nothing is shared until a valid one comes."""
         try:
             policy = open_policy(data, self.owner, self.check)
-            newest = int(self.store.fact("policy") or 0)
+            newest = max(int(self.store.fact("policy") or 0), self._newest)
             if policy.number < newest:
                 raise UserError(
                     f"the policy is number {policy.number}, and {newest} was in force: an older one is refused"
@@ -130,7 +131,8 @@ class Peer:
             self.giving.look_again(now)
             return str(error)
         changed, self.policy = policy != self.policy, policy  # at once: a full disk must not delay a revocation
-        if policy.number != newest:
+        self._newest = policy.number
+        if policy.number != self.store.fact("policy"):
             self.store.apply([Fact("policy", policy.number), Note("policy", text=f"number {policy.number}")], now)
         if changed:
             self.giving.look_again(now)
