@@ -31,6 +31,7 @@ from d2dfl.rng import stream
 LABELS = ("granted", "granted too", "kept")
 POINTS, SIDE = 240, 4096  # datapoints, and numbers in each: 16 KiB
 RATE = 3_000_000  # bytes a second: a transfer takes a second or more, so that there is a middle to be killed in
+PIECE = 64 * 1024
 LONGEST_S = 90.0
 
 
@@ -70,7 +71,11 @@ class Pair:
                 with (home / "data" / "shard.npz").open("wb") as file:
                     np.savez(file, inputs=inputs, targets=np.arange(self.points) % len(LABELS))
             make_home(home, name, "data", LABELS, f"127.0.0.1:{port}", graph="../graph.json")
-            text = (home / "peer.toml").read_text().replace("bytes_a_second = 100000000", f"bytes_a_second = {RATE}")
+            text = (
+                (home / "peer.toml")
+                .read_text()
+                .replace("bytes_a_second = 100000000", f"bytes_a_second = {RATE}\npiece_bytes = {PIECE}")
+            )
             (home / "peer.toml").write_text(text)
             fleet.approve(read_request(home / f"{name}.request"))
         homes = [Home(self.folder / name) for name in names]

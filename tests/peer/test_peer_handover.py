@@ -6,6 +6,7 @@ pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,ten
 
 from fleets import NOON_S, Small, rules
 
+from d2dfl.peer.discovery import FixedGraph
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.handover.table import OPEN, RECEIVER, SENDER
 from d2dfl.peer.store.store import StoreFullError
@@ -223,3 +224,26 @@ def test_the_tables_are_whole() -> None:
     assert all("tell" in actions for _, actions in RECEIVER.values())
     for state in ("committed", "refused"):
         assert {target for (origin, _), (target, _) in RECEIVER.items() if origin == state} == {state}
+
+
+def test_a_link_of_many_transfers_is_followed_to_its_end_and_no_further() -> None:
+    """More than one receiver would keep open at once; the end is told only when nothing is left."""
+    small = Small(points=60, limits=Limits(piece_bytes=600, timeout_s=1.0, transfer_points=2))
+    for number in (0, 1):
+        peer, links = small.peers[number], {small.prints(1): {"a": 25, "b": 20}} if number == 0 else {}
+        peer.discovery = FixedGraph(b"round", links, frozenset())
+    small.allow(0, rules(small.prints(1)))
+    told_early = []
+
+    def watch(receiver: bytes, body: say.Body) -> bool:
+        if isinstance(body, say.Hello) and receiver == small.prints(1) and body.finished:
+            told_early.append(len(small.held(1)) < 60 + 45)
+        return False
+
+    small.wait(60.0, watch)
+    assert small.stores[1].counts() == {"a": 30 + 25, "b": 30 + 20}
+    assert told_early
+    assert not any(told_early)
+    assert small.peers[0].giving.idle
+    assert "not-taken" not in small.kinds(1)
+    assert small.prints(0) in small.peers[1].finished

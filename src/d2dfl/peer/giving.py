@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 FINAL = ("committed", "refused")
 LONGEST_PAUSE_S = 3600.0
+AT_ONCE = 2  # transfers of a round that one receiver has before it
 LOOK_S = 1.0  # how often what the graph wants is compared with what was planned
 
 
@@ -34,6 +35,7 @@ class Giving:
         self.reasons: dict[tuple[bytes, str], str] = {}  # why less is given than the graph wants
         self.pause_s: dict[bytes, float] = {}  # who has not taken a transfer is not asked again at once
         self.refusals: dict[bytes, int] = {}
+        self.settled: set[bytes] = set()  # for whom the graph has no more, as things stand
         self._look_s = now
 
     def plan(self, receiver: bytes, label: str, wanted: int, now: float) -> tuple[list[Point], str]:
@@ -122,7 +124,8 @@ class Giving:
         for message in outcome.messages:
             self.peer.send(record.receiver, message)
         if outcome.progress.over:
-            self.peer.greet(record.receiver)  # it may be the last
+            self.settled.discard(record.receiver)
+            self._look_s = now  # another may begin
 
     def on_status(self, sender: bytes, body: Status, seen: Seen, now: float) -> None:
         """What a receiver says of a transfer."""
@@ -155,18 +158,20 @@ class Giving:
             return
         round_ = self.peer.discovery.round
         for receiver, amounts in links.items():
-            while self.pause_s.get(receiver, now) <= now:
-                left = {
-                    label: number - self.peer.store.planned(round_, receiver, label)
-                    for label, number in amounts.items()
-                }
-                wanted = {label: number for label, number in left.items() if number > 0}
-                if not wanted or self.give(receiver, wanted, now, round_) is None:
-                    break
+            more = self.pause_s.get(receiver, now) <= now
+            while more and len(self._to(receiver)) < AT_ONCE:
+                planned = {label: self.peer.store.planned(round_, receiver, label) for label in amounts}
+                wanted = {label: n - planned[label] for label, n in amounts.items() if n > planned[label]}
+                more = bool(wanted) and self.give(receiver, wanted, now, round_) is not None
+            if not more and receiver not in self.settled:
+                self.settled.add(receiver)
+                if not self._to(receiver):
+                    self.peer.greet(receiver)
 
     def look_again(self, now: float) -> None:
         """The policy or the roster has changed: what is no longer allowed is stopped, what now is begins."""
         self.reasons.clear()
+        self.settled.clear()
         for transfer in list(self.progress):
             record = self.peer.store.outgoing(transfer)
             if record is None:
@@ -177,18 +182,24 @@ class Giving:
 
     def back(self, receiver: bytes, now: float) -> None:
         """Somebody is heard again after a silence: ask at once."""
-        for transfer, progress in self.progress.items():
-            if progress.state in ("asking", "cancelling") and transfer in self._to(receiver):
-                self.progress[transfer] = replace(progress, deadline_s=now)
+        for transfer in self._to(receiver) & self.progress.keys():
+            self.progress[transfer] = replace(self.progress[transfer], deadline_s=now)
 
     def _to(self, receiver: bytes) -> set[bytes]:
         return {record.id for record in self.peer.store.open_outgoing() if record.receiver == receiver}
 
     def nothing_left(self, receiver: bytes) -> bool:
         """Whether this round has nothing more for a receiver, as things stand."""
-        if self.peer.discovery is None or self.peer.discovery.links() is None:
+        links = None if self.peer.discovery is None else self.peer.discovery.links()
+        if links is None or self._to(receiver):
             return False
-        return not self._to(receiver)
+        return receiver in self.settled or receiver not in links
+
+    @property
+    def idle(self) -> bool:
+        """Likewise for everybody."""
+        links = None if self.peer.discovery is None else self.peer.discovery.links()
+        return not self.progress and links is not None and self.settled.issuperset(links)
 
     def timer(self) -> float:
         times = [progress.timer_s for progress in self.progress.values()]

@@ -27,6 +27,7 @@ LIMITS = {  # peer.toml → bounds
     "bytes_a_day": (0, 1 << 50),
     "bytes_a_second": (1, 1 << 40),
     "memory_bytes": (1 << 21, 1 << 40),
+    "piece_bytes": (1 << 10, 1 << 20),
 }
 SETTINGS = ("name", "data", "labels", "listen", "keep", "graph", "probe_s", "limits")
 MOST_LABELS = 10_000

@@ -114,10 +114,10 @@ class Running:
     def finished(self) -> bool:
         """Whether this round is done here: nothing open, and all who give to this peer have said that they are done."""
         peer = self.peer
-        if peer.discovery is None or peer.discovery.links() is None:
+        if peer.discovery is None:
             return False
         expected = {who for who in peer.discovery.senders() if peer.roster.active(who) is not None}
-        return not peer.giving.progress and not peer.forgetting.waiting and expected <= peer.finished
+        return peer.giving.idle and not peer.forgetting.waiting and expected <= peer.finished
 
     def until_done(self, stay: bool, seconds: float) -> bool:
         """Run the round to its end; False where time was out first."""

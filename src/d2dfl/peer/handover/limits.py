@@ -16,12 +16,12 @@ class Limits:
     points_a_day: int = 1_000_000
     bytes_a_day: int = 1 << 40
     bytes_a_second: float = math.inf
-    piece_bytes: int = 128 * 1024
+    piece_bytes: int = 512 * 1024
     window: int = 8  # pieces on their way
     timeout_s: float = 3.0
     longest_timeout_s: float = 60.0
     transfer_points: int = 1000  # of one transfer, at most
-    memory_bytes: int = 64 << 20  # of one transfer, at most: it is in memory when it is checked
+    memory_bytes: int = 16 << 20  # of one transfer, at most: it is in memory when it is checked
     open_from_one: int = 8  # transfers that one sender may have open here
     hello_s: float = 10.0
 

@@ -32,7 +32,7 @@ class ZenohTransport:
         zenoh.init_log_from_env_or("off")
         self.inbox, self.dropped = inbox, 0
         self._own = f"{PREFIX}/{own.hex()}"
-        self._drop: Any = zenoh.CongestionControl.DROP
+        self._when_full: Any = zenoh.CongestionControl.BLOCK  # few pieces are on their way: it is soon over
         config = zenoh.Config.from_json5(json.dumps(_config(own, listen, addresses, files)))
         try:
             self._session: Any = zenoh.open(config)
@@ -55,7 +55,7 @@ class ZenohTransport:
     def send(self, receiver: bytes, frame: bytes) -> None:
         if receiver not in self._publishers:
             self._publishers[receiver] = self._session.declare_publisher(
-                f"{PREFIX}/{receiver.hex()}", congestion_control=self._drop, express=True
+                f"{PREFIX}/{receiver.hex()}", congestion_control=self._when_full, express=True
             )
         self._publishers[receiver].put(frame)
 
