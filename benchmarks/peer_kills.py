@@ -88,7 +88,7 @@ class Pair:
         graph = {"edges": [[0, 1]], "expected_datapoints": [[self.points] * len(LABELS)]}
         (self.folder / "graph.json").write_text(json.dumps(graph))
         store = homes[0].store()
-        take_in(store, "data", homes[0].folder, LABELS)
+        take_in(store, "data", homes[0].folder, LABELS, time.time())
         store.close()
         return homes
 

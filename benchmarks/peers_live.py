@@ -53,7 +53,7 @@ def make_pair(folder: Path, points: int) -> list[Home]:
     homes[0].sign_policy(time.time())
     (folder / "graph.json").write_text(json.dumps({"edges": [[0, 1]], "expected_datapoints": [[points]]}))
     store = homes[0].store()
-    take_in(store, "data", homes[0].folder, LABELS)
+    take_in(store, "data", homes[0].folder, LABELS, time.time())
     store.close()
     return homes
 

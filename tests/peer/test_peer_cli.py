@@ -63,7 +63,7 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     store = kitchen.store()
     from d2dfl.peer.datapoints import take_in
 
-    take_in(store, "data", kitchen.folder, kitchen.settings.labels)
+    take_in(store, "data", kitchen.folder, kitchen.settings.labels, time.time())
     store.close()
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
     assert capsys.readouterr().out.splitlines() == [
@@ -94,7 +94,7 @@ def test_measured_links_make_a_network(monkeypatch: pytest.MonkeyPatch, capsys: 
         from d2dfl.peer.datapoints import take_in
 
         store = home.store()
-        take_in(store, "data", home.folder, home.settings.labels)
+        take_in(store, "data", home.folder, home.settings.labels, time.time())
         store.close()
         assert call(monkeypatch, "peer", "export", f"{home.settings.name}.json", "--home", str(home.folder)) == 0
     assert call(monkeypatch, "fleet", "network", "kitchen.json", "hall.json", "--save", "net.json") == 0
@@ -116,7 +116,7 @@ def test_forget_and_export_and_audit(monkeypatch: pytest.MonkeyPatch, capsys: py
     from d2dfl.peer.datapoints import take_in
 
     store = home.store()
-    take_in(store, "data", home.folder, home.settings.labels)
+    take_in(store, "data", home.folder, home.settings.labels, time.time())
     store.close()
     assert call(monkeypatch, "peer", "forget", "3", "--home", "kitchen") == 0
     assert call(monkeypatch, "peer", "export", "out.npz", "--home", "kitchen") == 0
@@ -177,8 +177,8 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Home:
         (lambda f: (f / "certificate.pem").write_bytes(b"none"), "no certificate in PEM"),
         (lambda f: (f / "store.db").write_bytes(b"no database" * 500), "cannot use the store"),
         (
-            lambda f: Path("graph.json").write_text('{"edges": [[0, 5]], "expected_datapoints": [[1, 1, 1]]}'),
-            "devices 0 to 0",
+            lambda f: Path("graph.json").write_text('{"edges": [[0, -5]], "expected_datapoints": [[1, 1, 1]]}'),
+            "has the link",
         ),
         (lambda f: Path("graph.json").write_text('{"edges": [[0, 0]], "expected_datapoints": [[1]]}'), "has the link"),
         (lambda f: Path("graph.json").write_text("[]"), "holds no graph"),

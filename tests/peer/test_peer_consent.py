@@ -45,7 +45,7 @@ def test_without_a_policy_nothing_is_given_nor_told() -> None:
     assert small.peers[0].visible(small.prints(1), small.now) == {}
     assert small.peers[0].giving.give(small.prints(1), {"a": 5}, small.now) is None
     small.wait(30.0)
-    assert {type(body) for _, body in small.log} == {say.Hello}
+    assert {type(body) for _, body in small.log} == {say.Hello, say.RosterNews}
     assert small.kinds(0).count("not-given") == 1
 
 

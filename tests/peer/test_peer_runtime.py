@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,tensorboard")
 
 from d2dfl.peer.datapoints import take_in
-from d2dfl.peer.discovery import graph_file
+from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.peer.runtime import WISHES, Running
@@ -42,9 +42,9 @@ class Two:
             fleet.approve(read_request(home.folder / f"{home.settings.name}.request"))
             home.join(folder / "fleet" / f"{home.settings.name}.admission")
             store, inbox = home.store(), Queue[bytes](100)
-            take_in(store, "data", home.folder, LABELS)
+            take_in(store, "data", home.folder, LABELS, self.now)
             peer = home.peer(store, self.now)
-            peer.discovery = graph_file(folder / "graph.json", peer.roster, peer.own, LABELS)
+            peer.follow(GraphFile(folder / "graph.json", peer.own, LABELS))
             self.running.append(Running(home, peer, board.join(peer.own, inbox), inbox, lambda: self.now))
 
     def allow(self, text: str) -> None:
@@ -99,7 +99,8 @@ def test_a_round_that_was_handed_over_is_not_handed_over_again(two: Two) -> None
     home, store = two.homes[0], two.running[0].peer.store
     graph = two.running[0].peer.discovery
     two.running[0].peer = home.peer(store, two.now)
-    two.running[0].peer.discovery = graph
+    assert graph is not None
+    two.running[0].peer.follow(graph)
     two.go()
     assert two.counts(1) == {"cat": 13, "dog": 15}
 

@@ -164,8 +164,8 @@ def test_shards_come_in_once_and_out_as_a_dataset(tmp_path: Path) -> None:
     inputs = np.arange(24, dtype=np.float32).reshape(4, 2, 3)
     home = make(tmp_path, inputs, np.array([0, 1, 1, 0]))
     store = home.store()
-    assert take_in(store, "data", tmp_path, home.settings.labels) == 4
-    assert take_in(store, "data", tmp_path, home.settings.labels) == 0
+    assert take_in(store, "data", tmp_path, home.settings.labels, NOON_S) == 4
+    assert take_in(store, "data", tmp_path, home.settings.labels, NOON_S) == 0
     assert store.counts() == {"cat": 2, "dog": 2}
     found, targets, points = arrays(store)
     assert np.array_equal(found, inputs)
@@ -177,7 +177,7 @@ def test_shards_come_in_once_and_out_as_a_dataset(tmp_path: Path) -> None:
     assert store.used_in(store.own, [2]) == ["first training"]
     np.savez(tmp_path / "data" / "one.npz", inputs=inputs + 1, targets=np.array([0, 1, 1, 0]))
     with pytest.raises(UserError, match="has changed since it was taken in"):
-        take_in(store, "data", tmp_path, home.settings.labels)
+        take_in(store, "data", tmp_path, home.settings.labels, NOON_S)
 
 
 def test_a_function_of_ones_own_gives_shards(tmp_path: Path) -> None:
@@ -186,10 +186,10 @@ def test_a_function_of_ones_own_gives_shards(tmp_path: Path) -> None:
         "import numpy as np\ndef shards():\n    yield 'x', np.ones((3, 5), dtype='>f8'), np.array([1, 1, 0])\n"
     )
     store = home.store()
-    assert take_in(store, "mine.py:shards", tmp_path, home.settings.labels) == 3
+    assert take_in(store, "mine.py:shards", tmp_path, home.settings.labels, NOON_S) == 3
     assert arrays(store)[0].tolist() == np.ones((3, 5)).tolist()
     with pytest.raises(UserError, match="no function 'other'"):
-        take_in(store, "mine.py:other", tmp_path, home.settings.labels)
+        take_in(store, "mine.py:other", tmp_path, home.settings.labels, NOON_S)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_odd_shards_are_one_sentence(tmp_path: Path, inputs: np.ndarray, targets
     home = make(tmp_path, inputs, targets)
     store = home.store()
     with pytest.raises(UserError, match=said):
-        take_in(store, "data", tmp_path, home.settings.labels)
+        take_in(store, "data", tmp_path, home.settings.labels, NOON_S)
     assert store.counts() == {}
 
 

@@ -9,9 +9,10 @@ from fleets import Small, rules
 from hypothesis import given
 from hypothesis import strategies as st
 
+from d2dfl.peer.discovery import FixedGraph
 from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.keys import Key
-from d2dfl.peer.identity.roster import Member
+from d2dfl.peer.identity.roster import Member, Roster
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import LARGEST_FRAME, Frame, Writer, read_frame
 from peer_frames import Target, attack
@@ -132,6 +133,32 @@ def test_a_newcomer_brings_the_newer_roster_and_nobody_else_is_touched() -> None
     small.peers[0].tick(small.now + 100)
     hellos = [to for to, _ in small.peers[0].take()]
     assert key.fingerprint in hellos
+
+
+def test_devices_that_joined_earlier_learn_of_later_ones_from_these() -> None:
+    """And links of a graph that names a later one are settled when it has come."""
+    small = Small(size=3)
+    newest, earlier = small.roster, Roster(0, small.owner.public, small.roster.members[:1])
+    small.roster = earlier
+    small.peers[0] = small.peer(0)
+    small.roster = newest
+    small.peers[0].follow(GraphStub(small.prints(2)))
+    assert small.peers[0].giving.timer() < small.now + 1
+    small.wait(30.0)
+    assert small.peers[0].roster.number == 1
+    assert small.peers[0].discovery is not None
+    assert small.peers[0].discovery.links() == {small.prints(2): {"a": 1}}
+
+
+class GraphStub(FixedGraph):
+    """A link to somebody who may not be known yet."""
+
+    def __init__(self, to: bytes) -> None:
+        super().__init__(b"round", None, frozenset())
+        self.to = to
+
+    def know(self, roster: Roster) -> None:
+        self._links = {self.to: {"a": 1}} if roster.active(self.to) else None
 
 
 def test_a_revoked_member_is_not_heard() -> None:

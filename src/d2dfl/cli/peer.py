@@ -29,6 +29,7 @@ from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
 from d2dfl.peer.transports.zenoh import check_free
 
 if TYPE_CHECKING:
+    from d2dfl.peer.discovery import GraphFile
     from d2dfl.peer.store.store import Store
 
 
@@ -135,12 +136,12 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         roster, _ = home.roster(store)
         reports.check_certificate(home, home.key().public)
         check_free(home.settings.listen)
-        found = home.graph(roster, store.own, graph)
+        found = home.graph(store.own, graph)
         if found is None and not stay:
             raise UserError(
                 "there is no graph: name one in peer.toml, give --graph, or --stay to take what others give"
             )
-        came = take_in(store, home.settings.data, home.folder, home.settings.labels)
+        came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
         if came:
             say(f"took in {came:,} datapoints")
         done, reasons = _run(home, store, clock, found, stay, seconds)
@@ -154,7 +155,9 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         )
 
 
-def _run(home: Home, store: "Store", clock: Clock, graph: object, stay: bool, seconds: float) -> tuple[bool, Reasons]:
+def _run(
+    home: Home, store: "Store", clock: Clock, graph: "GraphFile | None", stay: bool, seconds: float
+) -> tuple[bool, Reasons]:
     from d2dfl.peer.transports.zenoh import ZenohTransport
 
     inbox: Queue[bytes] = Queue(WAITING)
@@ -163,7 +166,8 @@ def _run(home: Home, store: "Store", clock: Clock, graph: object, stay: bool, se
     transport = ZenohTransport(store.own, home.settings.listen, others, home.files, inbox)
     try:
         peer = home.peer(store, clock())
-        peer.discovery = graph  # type: ignore[assignment]
+        if graph is not None:
+            peer.follow(graph)
         running = Running(home, peer, transport, inbox, clock)
         try:
             return running.until_done(stay, seconds), peer.giving.reasons

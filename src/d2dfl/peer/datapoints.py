@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from d2dfl.data.arrays import read_npz
 from d2dfl.errors import UserError
+from d2dfl.peer.store.operations import Note
 from d2dfl.peer.store.store import Store
 from d2dfl.peer.wire.messages import LARGEST_POINT
 from d2dfl.storage import read_bytes
@@ -52,7 +53,7 @@ def _own_shards(source: str, home: Path) -> Iterator[tuple[str, bytes, NDArray[A
         yield str(shard), hashlib.sha256(inputs.tobytes() + targets.tobytes()).digest(), inputs, targets
 
 
-def take_in(store: Store, source: str, home: Path, labels: tuple[str, ...]) -> int:
+def take_in(store: Store, source: str, home: Path, labels: tuple[str, ...], now: float) -> int:
     """Put new shards into the store, each whole or not at all; the number of datapoints that came in."""
     known = {name: bytes(digest) for name, digest in store.db.execute("SELECT name, digest FROM shards")}
     taken = 0
@@ -63,6 +64,7 @@ def take_in(store: Store, source: str, home: Path, labels: tuple[str, ...]) -> i
             continue
         rows = list(_rows(name, inputs, targets, labels))
         _insert(store, name, digest, rows)
+        store.apply([Note("taken-in", points=len(rows), text=name[:200])], now)
         taken += len(rows)
     return taken
 

@@ -121,7 +121,7 @@ def _find_graph(homes: list[Home], out: Path, seed: int) -> dict[str, Any]:
     prints = [home.key().fingerprint for home in homes]
     for device, home in enumerate(homes):
         store = home.store()
-        take_in(store, "data", home.folder, LABELS)
+        take_in(store, "data", home.folder, LABELS, time.time())
         held, policy = store.counts(), home.policy(store)
         store.close()
         counts[device] = [held.get(label, 0) for label in LABELS]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from d2dfl.errors import UserError
-from d2dfl.peer.identity.roster import Roster
+from d2dfl.peer.identity.roster import MOST_MEMBERS, Roster
 from d2dfl.storage import read_json
 
 Links = Mapping[bytes, Mapping[str, int]]  # receiver → label → datapoints that this peer is to give
@@ -23,6 +23,9 @@ class DiscoveryProtocol(Protocol):
     @property
     def round(self) -> bytes:
         """Names the discovery: what was handed over in a round is not handed over again."""
+
+    def know(self, roster: Roster) -> None:
+        """Who is in the fleet: told before all else, and whenever it changes."""
 
     def receive(self, sender: bytes, content: bytes, now: float) -> None: ...
     def tick(self, now: float) -> None: ...
@@ -36,10 +39,13 @@ class DiscoveryProtocol(Protocol):
 
 
 class FixedGraph:
-    """A graph that was found elsewhere, as `d2dfl discover --json` writes it; device numbers are places in the roster."""
+    """Links that were found elsewhere."""
 
-    def __init__(self, round_: bytes, links: Links, senders: frozenset[bytes]) -> None:
+    def __init__(self, round_: bytes, links: Links | None, senders: frozenset[bytes]) -> None:
         self.round, self._links, self._senders = round_, links, senders
+
+    def know(self, roster: Roster) -> None:
+        """Who is in it changes no link."""
 
     def receive(self, sender: bytes, content: bytes, now: float) -> None:
         """Nobody negotiates."""
@@ -53,41 +59,56 @@ class FixedGraph:
     def timer(self) -> float:
         return float("inf")
 
-    def links(self) -> Links:
+    def links(self) -> Links | None:
         return self._links
 
     def senders(self) -> frozenset[bytes]:
         return self._senders
 
 
-def graph_file(path: Path, roster: Roster, own: bytes, labels: tuple[str, ...]) -> FixedGraph:
-    """The part of a graph file that concerns one peer."""
-    content = read_json(path, "a graph that `d2dfl discover --json` wrote")
-    edges, amounts = _checked(content, path, len(roster.members), len(labels))
-    links: dict[bytes, dict[str, int]] = {}
-    senders = set()
-    for (transmitter, receiver), row in zip(edges, amounts, strict=True):
-        whole = {label: int(amount + 0.5) for label, amount in zip(labels, row, strict=True) if amount >= 0.5}
-        giver, taker = roster.members[transmitter].fingerprint, roster.members[receiver].fingerprint
-        if giver == own and whole:
-            links[taker] = whole
-        if taker == own and whole:
-            senders.add(giver)
-    round_ = hashlib.sha256(json.dumps([edges, amounts]).encode()).digest()
-    return FixedGraph(round_, links, frozenset(senders))
+class GraphFile(FixedGraph):
+    """A graph as `d2dfl discover --json` writes it; device numbers are places in the roster.
+
+    A device that joined when some were there already brings them the newer roster: until then links are not settled.
+    """
+
+    def __init__(self, path: Path, own: bytes, labels: tuple[str, ...]) -> None:
+        content = read_json(path, "a graph that `d2dfl discover --json` wrote")
+        self.edges, amounts = _checked(content, path, len(labels))
+        super().__init__(hashlib.sha256(json.dumps([self.edges, amounts]).encode()).digest(), None, frozenset())
+        self.own = own
+        self.whole = [
+            {label: int(amount + 0.5) for label, amount in zip(labels, row, strict=True) if amount >= 0.5}
+            for row in amounts
+        ]
+
+    @property
+    def devices(self) -> int:
+        """How many the roster must have."""
+        return 1 + max((number for edge in self.edges for number in edge), default=-1)
+
+    def know(self, roster: Roster) -> None:
+        if len(roster.members) < self.devices:
+            return
+        prints = [member.fingerprint for member in roster.members]
+        pairs = [(prints[one], prints[other], row) for (one, other), row in zip(self.edges, self.whole, strict=True)]
+        self._links = {taker: row for giver, taker, row in pairs if giver == self.own and row}
+        self._senders = frozenset(giver for giver, taker, row in pairs if taker == self.own and row)
 
 
-def _checked(content: Any, path: Path, devices: int, labels: int) -> tuple[list[list[int]], list[list[float]]]:
+def _checked(content: Any, path: Path, labels: int) -> tuple[list[list[int]], list[list[float]]]:
     edges = content.get("edges") if isinstance(content, dict) else None
     amounts = content.get("expected_datapoints") if isinstance(content, dict) else None
     if not isinstance(edges, list) or not isinstance(amounts, list) or len(edges) != len(amounts):
         raise UserError(f"{path} holds no graph: give a file that `d2dfl discover --json` wrote")
     for edge, row in zip(edges, amounts, strict=True):
         good = (
-            isinstance(edge, list) and len(edge) == 2 and all(type(one) is int and 0 <= one < devices for one in edge)
+            isinstance(edge, list)
+            and len(edge) == 2
+            and all(type(one) is int and 0 <= one < MOST_MEMBERS for one in edge)
         )
         if not good or edge[0] == edge[1]:
-            raise UserError(f"{path} has the link {edge!r:.60}: the roster has devices 0 to {devices - 1}")
+            raise UserError(f"{path} has the link {edge!r:.60}: give two numbers of devices")
         if not isinstance(row, list) or len(row) != labels:
             raise UserError(
                 f"{path} has links with {len(row) if isinstance(row, list) else 'no'} labels: peer.toml names {labels}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.errors import UserError
-from d2dfl.peer.discovery import FixedGraph, graph_file
+from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.keys import Key, load_key, verify
@@ -117,10 +117,10 @@ class Home:
             store.apply([Fact("labels", labels)], now)
         return peer
 
-    def graph(self, roster: Roster, own: bytes, given: Path | None = None) -> FixedGraph | None:
+    def graph(self, own: bytes, given: Path | None = None) -> GraphFile | None:
         """The graph that was named, if any."""
         path = given if given is not None else self.folder / self.settings.graph if self.settings.graph else None
-        return None if path is None else graph_file(path, roster, own, self.settings.labels)
+        return None if path is None else GraphFile(path, own, self.settings.labels)
 
     def sign_policy(self, now: float) -> int:
         """Number and sign policy.toml; gives the number."""

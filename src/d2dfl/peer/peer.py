@@ -109,6 +109,8 @@ class Peer:
             if now >= self._hello_s:
                 self._hello_s = now + self.limits.hello_s
                 for member in self.roster.others(self.own):
+                    if member.fingerprint not in self.heard_s:  # it may not know us yet
+                        self.send(member.fingerprint, say.RosterNews(self.roster_document))
                     self.greet(member.fingerprint)
             if self.refused and now >= self._refused_until_s:
                 self._write_refusals(now)
@@ -145,7 +147,14 @@ class Peer:
             return
         self.store.apply([Fact("roster", data), Note("roster", text=f"number {roster.number}")], now)
         self.roster, self.roster_document = roster, data
+        if self.discovery is not None:
+            self.discovery.know(roster)
         self.giving.look_again(now)
+
+    def follow(self, discovery: DiscoveryProtocol) -> None:
+        """Hand over along what this discovery finds."""
+        discovery.know(self.roster)
+        self.discovery = discovery
 
     def probe(self, now: float) -> None:
         """Send a probe to everybody."""

@@ -104,12 +104,19 @@ def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
     """What a run would give now: a row for each receiver and label of the graph, and why less."""
     with reading(home) as store:
         roster, _ = home.roster(store)
-        found = home.graph(roster, store.own, graph)
+        found = home.graph(store.own, graph)
         if found is None:
             raise UserError("there is no graph: name one in peer.toml, or give --graph")
+        found.know(roster)
+        links = found.links()
+        if links is None:
+            raise UserError(
+                f"the graph has {found.devices} devices, and the roster here {len(roster.members)}: "
+                "take the newer one with d2dfl peer join, or run, and another device will bring it"
+            )
         policy, now = home.policy(store), time.time()
         rows = []
-        for receiver, amounts in found.links().items():
+        for receiver, amounts in links.items():
             for label, wanted in amounts.items():
                 done = store.planned(found.round, receiver, label)
                 granted = policy.allowance(receiver, label, now)
