@@ -145,6 +145,7 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         if came:
             say(f"took in {came:,} datapoints")
         done, reasons = _run(home, store, clock, found, stay, seconds)
+        roster, _ = home.roster(store)  # it may have grown
         for (receiver, label), why in sorted(reasons.items()):
             say(f"not all of {label} went to {roster.name_of(receiver)}: {why}")
         held = sum(store.counts().values())
