@@ -32,3 +32,14 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")):
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_tests_that_a_page_names_exist() -> None:
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    named = {
+        name
+        for page in (ROOT / "docs").glob("*.md")
+        for name in re.findall(r"`(test_\w+)`", page.read_text(encoding="utf-8"))
+    }
+    assert len(named) > 5
+    assert not [name for name in named if f"def {name}(" not in tests]

@@ -20,7 +20,7 @@ from d2dfl.config import ChannelConfig, Config
 from d2dfl.discovery.changing_channel import at_exchange
 from d2dfl.discovery.equations.reward import OVER_ASK, total_reward
 from d2dfl.discovery.evaluation import graph_of
-from d2dfl.discovery.game.revisions import reals_in_sums
+from d2dfl.discovery.game.cluster_revisions import reals_in_sums
 from d2dfl.discovery.game.rewards import agreement_in
 from d2dfl.discovery.game.state import NO_LINK, set_link, start
 from d2dfl.discovery.methods.qlearning import cost

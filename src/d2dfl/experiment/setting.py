@@ -16,8 +16,8 @@ from d2dfl.network import Network
 from d2dfl.network.links import Links
 from d2dfl.partition.kmeans import Clusters
 from d2dfl.partition.paradigms import PARADIGMS, Paradigm, Partitioning
-from d2dfl.partition.privacy import noised_counts
-from d2dfl.partition.sketches import sketched_distances
+from d2dfl.partition.privacy import noised_counts, sketch_noise
+from d2dfl.partition.sketches import consenting, sketched_distances
 from d2dfl.transfer import held_counts
 
 
@@ -61,11 +61,12 @@ def setting_of(config: Config, seed: int, dataset: Dataset, links: Links | None 
     network = _with_clusters(around(counts), partitioning.clusters, config)
     reported = network
     if config.privacy.epsilon == 0:
-        network = reported = _with_sketches(network, dataset, partitioning, holdings, seed)
-    else:  # sketches are not noised, so nobody tells any
+        network = reported = _with_sketches(network, dataset, partitioning, holdings, config, seed)
+    else:
         told = partitioning.reported
         heard = noised_counts(counts, config.privacy, seed) if told is None else told.counts
         reported = _with_clusters(around(heard.astype(np.float64)), told, config)
+        reported = _with_sketches(reported, dataset, partitioning, holdings, config, seed)
     values = int(np.prod(dataset.shape)) + 1
     return Setting(
         config=config,
@@ -110,11 +111,23 @@ def _with_clusters(network: Network, clusters: Clusters | None, config: Config) 
 
 
 def _with_sketches(
-    network: Network, dataset: Dataset, partitioning: Partitioning, holdings: tuple[NDArray[np.int64], ...], seed: int
+    network: Network,
+    dataset: Dataset,
+    partitioning: Partitioning,
+    holdings: tuple[NDArray[np.int64], ...],
+    config: Config,
+    seed: int,
 ) -> Network:
-    """Where devices hold a single label: how far apart labels lie, as the devices find out."""
+    """Where devices hold a single label, as they tell: how far apart labels lie, as those who consent find out."""
     if partitioning.clusters is not None or (single_label(network.counts) < 0).all():
         return network
-    partition_of, number = partitioning.partition_of, partitioning.partitions
-    distance = sketched_distances(dataset.train_inputs, partition_of, holdings, number, seed)
+    distance = sketched_distances(
+        dataset.train_inputs,
+        partitioning.partition_of,
+        holdings,
+        seed,
+        consent=consenting(network.candidates, network.trust),
+        least=config.privacy.contributors,
+        noise=sketch_noise(config.privacy),
+    )
     return replace(network, label_distance=distance)

@@ -1,11 +1,12 @@
 """Optional Gaussian noise on what devices tell each other before the exchange, with its privacy loss stated.
 
 Noise is added once, at the source: to a device's counts, to the sums behind its principal components, to the moments of
-its data clusters. All later messages are computed from noised numbers and reveal nothing more (post-processing).
+its data clusters, and by shares to the sum of all sketches. All later messages are computed from noised numbers and reveal nothing more (post-processing).
 Another datapoint in place of any one at a device (how many it has is no secret) then changes the odds of anything the
 others could see by at most a factor exp(epsilon), but for a probability delta. Each kind of message is one mechanism with (epsilon, delta), and costs add
 up: counts alone (supervised, regression), components and counts (semi), components and clusters (unsupervised, own
-clusters), components, clusters and counts (unsupervised, shared clusters).
+clusters), components, clusters and counts (unsupervised, shared clusters), and sketches besides where devices hold a single
+label (sketches.py).
 
 Two limits, plainly. K-means itself is not noised: for data clusters the guarantee holds for given memberships of the
 other datapoints. And noise protects discovery, not the exchange: whoever receives datapoints sees them.
@@ -22,6 +23,7 @@ from scipy.stats import norm
 from d2dfl.config import PrivacyConfig
 from d2dfl.partition.kmeans import Clusters
 from d2dfl.partition.pca import Noise
+from d2dfl.partition.sketches import SENSITIVITY
 from d2dfl.rng import stream
 
 Array = NDArray[np.float64]
@@ -51,6 +53,15 @@ def noised_counts(counts: Array, settings: PrivacyConfig, seed: int) -> Array:
         stream(seed, "privacy-counts", device).normal(0.0, scale, counts.shape[1]) for device in range(len(counts))
     ]
     return np.asarray(np.maximum(counts + np.array(draws), 0.0))
+
+
+def sketch_noise(settings: PrivacyConfig) -> float:
+    """Deviation of the noise on the sum of all devices' sketches, in units of a clipped datapoint; 0: none asked for.
+
+    Divided by the clipped length, sums of a label change by at most 2 with another datapoint of it in place of one, and
+    counts not at all; with one of another label two sums and two counts change by at most 1 each, sqrt(4) together.
+    """
+    return noise_scale(settings.epsilon, settings.delta, SENSITIVITY) if settings.epsilon > 0 else 0.0
 
 
 def clip_norm(inputs: NDArray[np.float32], bound: float) -> NDArray[np.float32]:

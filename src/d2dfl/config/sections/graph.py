@@ -168,11 +168,11 @@ class MarginalConfig(Section):
     messages: int = option(
         500, "message budget per device and link it may have, everything counted", low=1, high=1_000_000_000
     )
-    cycle: int = option(
-        300, "messages per device, link and cooling cycle; the best cycle's graph is kept", low=1, high=1_000_000_000
-    )
     temperature: float = option(
-        1.0, "at the start of a cycle, in mean gains a device could have alone per ln(choices)", low=0, high=1000000.0
+        0.6, "at the start, in mean gains a device could have alone per ln(choices)", low=0, high=1000000.0
+    )
+    patience: int = option(
+        100, "rounds of turns in a row without a change after which all stop", low=1, high=1_000_000_000
     )
     spread: float = option(
         0.05,

@@ -81,10 +81,13 @@ class PartitionConfig(Section):
 
 @dataclass(frozen=True)
 class PrivacyConfig(Section):
-    """Optional Gaussian noise on what devices tell each other before the exchange."""
+    """What devices tell each other before the exchange: optional Gaussian noise, and how many must stand together."""
 
     epsilon: float = option(0.0, "privacy loss of one device's messages; 0: no noise", low=0, high=1000000.0)
     delta: float = option(1e-5, "probability that the loss is larger", low=1e-300, high=0.5)
+    contributors: int = option(
+        3, "devices that must add to a label's sketch, or it is not formed", low=2, high=1_000_000_000
+    )
 
 
 @dataclass(frozen=True)

@@ -1,116 +1,80 @@
-"""One revision of our learner, compiled: withdraw a link, ask in the order of optimistic estimates, join the best.
+"""One revision of our learner, compiled: weigh all choices for a link, ask whoever looks best, try it, keep it or take it back.
 
 What it means and why it works stands in methods/marginal.py.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel, leaf, part
+from d2dfl.compiled import kernel, part
+from d2dfl.discovery.game.cluster_revisions import revise_cluster_link
 from d2dfl.discovery.game.draws import uniform
-from d2dfl.discovery.game.estimates import HOPELESS, own_gains
-from d2dfl.discovery.game.state import NO_LINK, set_link, taken
-
-SLIGHT = 1e-10  # improvements below this are rounding
-NO_DEVICE = np.int64(-1)
-FINISH = 40.0  # messages per device kept for the end of a cycle, at temperature 0
+from d2dfl.discovery.game.learning import ASKED, HOPELESS, NO_DEVICE, SLIGHT, TURN, gumbel, keeps, say
+from d2dfl.discovery.game.offers import expected_worth, make_offer, standing_of
+from d2dfl.discovery.game.requesting import UNLIMITED, put_link
+from d2dfl.discovery.game.state import NO_LINK, taken
 
 
-class LearnerState(NamedTuple):
-    """What the devices remember between revisions."""
-
-    known: NDArray[np.bool_]  # [receiver, slot] introduced at the start
-    bonus: NDArray[np.float32]  # [receiver, slot] what the transmitter itself gained, by its last quote
-    claim: NDArray[np.float32]  # [receiver, slot] what the link is worth to the receiver beyond the objective
-    draws: NDArray[np.int64]  # [device] random numbers used
-    messages: NDArray[np.float64]  # [1] sent so far
-    counts: NDArray[np.float64]  # [1] counts inside them
-    reals: NDArray[np.float64]  # [1] real numbers inside them
-    quiet: NDArray[np.int64]  # [1] revisions in a row that changed nothing
-    quotes: NDArray[np.int64]  # [1]
-    revisions: NDArray[np.int64]  # [1]
-
-
-class Cycle(NamedTuple):
-    """One cooling of the learner."""
-
-    begin: float  # messages spent when it began
-    end: float  # and when it is to end
-    limit: float  # that no revision may pass
-    hot: float  # temperature at the beginning
-
-
-@leaf
-def _gumbel(draws: Any, key: Any, device: Any, temperature: Any) -> Any:
-    if temperature <= 0.0:
-        return 0.0
-    draw = uniform(key, draws[device])
-    draws[device] += 1
-    return -temperature * np.log(-np.log(draw + 1e-300) + 1e-300)
-
-
-@leaf
-def _links(slots: Any, receiver: Any) -> Any:
+@part
+def _choose(
+    board: Any, terms: Any, play: Any, learner: Any, key: Any, receiver: Any, edge: Any, noise: Any, free: Any
+) -> Any:
+    """The slot that a device would like to try in place of a link, what it expects of that beside the present one, and
+    what was told about it. Whoever looks best is asked first, and then looks as good as it is."""
+    slots, partitions = board.candidates.shape[1], board.counts.shape[1]
+    standing = standing_of(board, terms, play, learner.told, receiver, edge)
+    used = play.used[board.cluster[receiver]]  # which came with the token
+    after, sent, zero = np.empty(partitions), np.empty(partitions), np.zeros(partitions)
+    old = np.int64(play.slots[receiver, edge])
+    told = learner.told
+    present = (told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge])
+    answers, asked = np.empty((ASKED, 3, partitions)), np.full(ASKED, NO_LINK)
+    value, extra = np.full(slots, HOPELESS), np.zeros(slots)
+    none = expected_worth(board, terms, play, told, standing, used, receiver, edge, NO_LINK, present, after, sent)
+    best_none = none + gumbel(learner, key, receiver, noise) if free else HOPELESS
+    here = none
+    for slot in range(slots):
+        if not learner.useful[receiver, slot] or taken(play.slots, receiver, edge, slot):
+            continue
+        offer = present if slot == old else (zero, learner.introduced[board.candidates[receiver, slot]], zero)
+        value[slot] = expected_worth(board, terms, play, told, standing, used, receiver, edge, slot, offer, after, sent)
+        if slot == old:
+            here = value[slot]
+        extra[slot] = gumbel(learner, key, receiver, noise) + learner.claim[receiver, slot]
     number = 0
-    for edge in range(slots.shape[1]):
-        if slots[receiver, edge] >= 0:
-            number += 1
-    return number
-
-
-@leaf
-def _say(learner: Any, messages: Any, counts: Any, reals: Any) -> None:
-    learner.messages[0] += messages
-    learner.counts[0] += counts
-    learner.reals[0] += reals
-
-
-@kernel
-def reals_in_sums(shape: Any) -> Any:
-    """Real numbers in one device's sums (data clusters): two symmetric matrices, two vectors, one number."""
-    if shape is None:
-        return 0
-    components = shape.mean.shape[2]
-    return components * (components + 1) + 2 * components + 1
-
-
-@part
-def _move(board: Any, terms: Any, play: Any, learner: Any, receiver: Any, edge: Any, slot: Any) -> None:
-    """Put a link in force: Q to the transmitters concerned, new U to whom it changes, d' to the cluster."""
-    partitions = board.counts.shape[1]
-    old = play.slots[receiver, edge]
-    if old == slot:
-        return
-    _, others, crossing = set_link(board, terms, play, receiver, edge, slot)
-    contacts = _links(play.slots, receiver) + (1 if old >= 0 else 0)
-    _say(learner, contacts + others, (contacts + others) * partitions, 0)
-    if terms.budget != 0.0 and terms.gamma != 0.0:
-        _say(learner, crossing, 0, crossing)
-    if terms.agreement != 0.0:  # everybody whose clusters changed broadcasts its new sums
-        _say(learner, play.size[0], 0, play.size[0] * reals_in_sums(play.shape))
+    while True:
+        top: Any = NO_LINK
+        best = best_none
+        for slot in range(slots):
+            if value[slot] > HOPELESS and (
+                value[slot] + extra[slot] > best + SLIGHT or (slot == old and value[slot] + extra[slot] > best - SLIGHT)
+            ):
+                top, best = slot, value[slot] + extra[slot]
+        place = -1
+        for known in range(number):
+            place = known if asked[known] == top else place
+        if top < 0 or top == old or place >= 0 or number == ASKED:
+            break
+        if learner.account[receiver] - learner.spent[receiver] < 2:
+            top = old
+            break
+        row = (answers[number, 0], answers[number, 1], answers[number, 2])
+        transmitter = np.int64(board.candidates[receiver, top])
+        make_offer(board, terms, play, learner.prices, transmitter, receiver, board.need[receiver], row)
+        say(learner, 2, 2 * partitions, 2 * partitions)
+        learner.spent[receiver] += 2
+        value[top] = expected_worth(board, terms, play, told, standing, used, receiver, edge, top, row, after, sent)
+        asked[number] = top
+        number += 1
+    if top >= 0 and top != old and place < 0:
+        top = old  # asked enough for once
+    expected = (none if top < 0 else value[top]) - here
+    return top, expected, answers[max(place, 0)]
 
 
 @part
-def _quote(board: Any, terms: Any, play: Any, learner: Any, receiver: Any, edge: Any, slot: Any) -> Any:
-    """Ask a transmitter what joining would be worth to the network: Q there, U and two numbers back; between them the
-    transmitter asks each other requester whose share would change: U there, three numbers back."""
-    partitions = board.counts.shape[1]
-    transmitter = board.candidates[receiver, slot]
-    before = play.local[transmitter]
-    worth, others, _ = set_link(board, terms, play, receiver, edge, slot)
-    contacts = _links(play.slots, receiver)
-    learner.bonus[receiver, slot] = terms.own * (play.local[transmitter] - before)
-    set_link(board, terms, play, receiver, edge, NO_LINK)
-    answer = 3 + (reals_in_sums(play.shape) if terms.agreement != 0.0 else 0)
-    _say(learner, 2 * contacts + 2 * others, (2 * contacts + others) * partitions, 2 * contacts + answer * others)
-    learner.quotes[0] += 1
-    return worth
-
-
-@part
-def revise(
+def _revise_link(
     board: Any,
     terms: Any,
     play: Any,
@@ -119,97 +83,90 @@ def revise(
     receiver: Any,
     edge: Any,
     temperature: Any,
+    noise: Any,
     free: Any,
 ) -> Any:
     """One device reconsiders one of its links. Returns whether it changed."""
-    slots = board.candidates.shape[1]
-    old = np.int64(play.slots[receiver, edge])
-    learner.revisions[0] += 1
-    _move(board, terms, play, learner, receiver, edge, NO_LINK)
-    best = NO_LINK
-    best_worth = _gumbel(learner.draws, key, receiver, temperature) if free[receiver] else HOPELESS
-    estimate = np.empty(slots)
-    noise = np.zeros(slots)
-    own_gains(board, terms, play, board.gauss, learner.known, receiver, estimate)
-    for slot in range(slots):
-        if estimate[slot] > HOPELESS:
-            if taken(play.slots, receiver, edge, slot):
-                estimate[slot] = HOPELESS
-                continue
-            noise[slot] = _gumbel(learner.draws, key, receiver, temperature)
-            noise[slot] += learner.claim[receiver, slot]  # like the noise, it is no part of the objective
-            estimate[slot] += learner.bonus[receiver, slot] + noise[slot]
-    while True:
-        top: Any = NO_LINK
-        for slot in range(slots):
-            if estimate[slot] > HOPELESS and (top < 0 or estimate[slot] > estimate[top]):
-                top = slot
-        if top < 0 or estimate[top] <= best_worth + SLIGHT:
-            break
-        estimate[top] = HOPELESS
-        worth = _quote(board, terms, play, learner, receiver, edge, top) + noise[top]
-        # Of equals a device keeps the link that it has, or it would never come to rest.
-        if worth > best_worth + SLIGHT or (top == old and worth > best_worth - SLIGHT):
-            best, best_worth = top, worth
-    _move(board, terms, play, learner, receiver, edge, best)
-    return best != old
+    told, old = learner.told, np.int64(play.slots[receiver, edge])
+    top, expected, answer = _choose(board, terms, play, learner, key, receiver, edge, noise, free)
+    if top == old:
+        return False
+    before = np.stack((told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge]))
+    if top >= 0:
+        told.demand[receiver, edge], told.giving[receiver, edge] = answer[0], answer[1]
+        told.taking[receiver, edge] = answer[2]
+    rest = learner.account[receiver] - learner.spent[receiver]
+    change, messages, done = put_link(board, terms, play, learner, receiver, edge, top, rest)
+    learner.spent[receiver] += messages
+    beyond = (learner.claim[receiver, top] if top >= 0 else 0.0) - (learner.claim[receiver, old] if old >= 0 else 0.0)
+    if done and (
+        (old < 0 and not free) or keeps(learner, key, receiver, change + beyond, expected + beyond, temperature, noise)
+    ):
+        return True
+    if not done:
+        learner.taking_turns[receiver] = False  # its account does not pay for more
+    told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge] = (
+        before[0],
+        before[1],
+        before[2],
+    )
+    if done:
+        _, messages, _ = put_link(board, terms, play, learner, receiver, edge, old, UNLIMITED)
+        learner.spent[receiver] += messages
+    return False
 
 
-@kernel
-def run_cycle(
+@part
+def revise(board: Any, terms: Any, play: Any, learner: Any, cooling: Any, key: Any, receiver: Any, free: Any) -> Any:
+    """One device reconsiders the next of its links. Returns whether it changed."""
+    edge = learner.turns[receiver] % play.slots.shape[1]
+    learner.turns[receiver] += 1
+    say(learner, TURN, TURN, TURN * len(play.used))
+    learner.spent[receiver] += TURN
+    fallen = learner.spent[receiver] / (cooling.cold * learner.account[receiver])
+    temperature = cooling.hot * max(0.0, 1.0 - fallen)
+    noise = max(temperature, 2.0 * uniform(key, learner.turns[receiver] + (1 << 40)) * cooling.restless * cooling.hot)
+    return _revise(board, terms, play, learner, board.gauss, key, receiver, edge, temperature, noise, free)
+
+
+@part
+def _revise(
     board: Any,
     terms: Any,
     play: Any,
     learner: Any,
-    cycle: Any,
-    keys: Any,
+    gauss: Any,
+    key: Any,
+    receiver: Any,
+    edge: Any,
+    temperature: Any,
+    noise: Any,
     free: Any,
-    first: Any,
-    stop: Any,
 ) -> Any:
-    """Revisions in turn from device `first` on, until `stop` messages are spent or nobody moves at temperature 0.
-
-    The temperature falls linearly from `hot`, at `begin` messages, to 0 a little before `end`. Returns the next device,
-    or NO_DEVICE where its revision would take more than `limit` messages in all: it is not begun.
-    """
-    begin, end, limit, hot = cycle
-    devices, edges = play.slots.shape
-    cold = max(begin + 0.5 * (end - begin), end - FINISH * devices)
-    receiver = first
-    while learner.messages[0] < stop and learner.quiet[0] < devices:
-        temperature = hot * max(0.0, (cold - learner.messages[0]) / max(cold - begin, 1.0))
-        changed = False
-        before = learner.messages[0]
-        for edge in range(edges):
-            old, counts, reals = np.int64(play.slots[receiver, edge]), learner.counts[0], learner.reals[0]
-            spent = learner.messages[0]
-            if revise(board, terms, play, learner, keys[receiver], receiver, edge, temperature, free):
-                changed = True
-            if learner.messages[0] > limit:
-                set_link(board, terms, play, receiver, edge, old)
-                learner.messages[0], learner.counts[0], learner.reals[0] = spent, counts, reals
-                learner.revisions[0] -= 1
-                return NO_DEVICE
-        if temperature <= 0.0 and not changed:
-            learner.quiet[0] += 1
-        elif learner.messages[0] == before:
-            learner.quiet[0] += 1  # nobody to ask: no message will ever be spent here
-        else:
-            learner.quiet[0] = 0
-        receiver = (receiver + 1) % devices
-    return receiver
+    if gauss is None:  # which the compiler knows: the other branch is not compiled
+        return _revise_link(board, terms, play, learner, key, receiver, edge, temperature, noise, free)
+    return revise_cluster_link(board, terms, play, learner, gauss, key, receiver, edge, temperature, noise, free)
 
 
 @kernel
-def temperature_unit(board: Any, terms: Any, play: Any, known: Any) -> Any:
-    """Mean over the devices of the best gain that each could have alone: what temperatures are measured in."""
-    devices, slots = board.candidates.shape
-    gains = np.empty(slots)
-    unit = 0.0
-    for receiver in range(devices):
-        own_gains(board, terms, play, board.gauss, known, receiver, gains)
-        best = 0.0
-        for slot in range(slots):
-            best = max(best, gains[slot])
-        unit += best / devices
-    return unit
+def take_turns(
+    board: Any, terms: Any, play: Any, learner: Any, cooling: Any, keys: Any, free: Any, first: Any, number: Any
+) -> Any:
+    """So many revisions in turn from device `first` on. Returns whose turn is next, or NO_DEVICE where all have stopped."""
+    devices = len(learner.account)
+    receiver = first
+    for _ in range(number):
+        passed = 0
+        while passed < devices and not learner.taking_turns[receiver]:
+            receiver = (receiver + 1) % devices
+            passed += 1
+        if passed == devices or learner.quiet[0] >= cooling.patience * devices:
+            return NO_DEVICE
+        if learner.account[receiver] - learner.spent[receiver] < TURN + 4:
+            learner.taking_turns[receiver] = False  # a link could not be tried any more
+        elif revise(board, terms, play, learner, cooling, keys[receiver], receiver, free[receiver]):
+            learner.quiet[0] = 0
+        else:
+            learner.quiet[0] += 1
+        receiver = (receiver + 1) % devices
+    return receiver

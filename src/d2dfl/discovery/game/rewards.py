@@ -99,11 +99,19 @@ def clustered_after(board: Any, play: Any, gauss: Any, device: Any, moments: Any
 
 @part
 def _labelled_reward(board: Any, terms: Any, play: Any, device: Any) -> Any:
+    partitions = board.counts.shape[1]
+    after, sent = np.empty(partitions), np.empty(partitions)
+    cost, outside = labelled_after(board, play, device, after, sent)
+    return labelled_score(board, terms, device, after, sent, cost), outside
+
+
+@leaf
+def labelled_after(board: Any, play: Any, device: Any, after: Any, sent: Any) -> Any:
+    """A device's counts after and before losses from the links in force; what its links cost and bring from outside."""
     # Fields are taken out of the records once: each access counts references.
     counts, surplus, drop, candidates = board.counts, board.surplus, board.drop, board.candidates
     demand, request, share, slots = play.demand, play.request, play.share, play.slots
     partitions, edges = counts.shape[1], slots.shape[1]
-    after, sent = np.empty(partitions), np.empty(partitions)
     for label in range(partitions):
         after[label] = counts[device, label] - min(demand[device, label], surplus[device, label])
         sent[label] = after[label]
@@ -124,11 +132,19 @@ def _labelled_reward(board: Any, terms: Any, play: Any, device: Any) -> Any:
             cost += drop[device, slot]
         if board.cluster[transmitter] != board.cluster[device]:
             outside += whole
+    return cost, outside
+
+
+@leaf
+def labelled_score(board: Any, terms: Any, device: Any, after: Any, sent: Any, cost: Any) -> Any:
+    """r of a device with these counts after and before losses."""
     met, mass, everyone = 0, 0.0, 0.0
-    for label in range(partitions):
+    for label in range(len(after)):
         mass += after[label]
         everyone += board.population[label]
         if terms.gate > 0 and meets(terms, after[label], sent[label], board.threshold[device, label]):
             met += 1
-    score = diversity_score(terms, counts, device, after, mass, met, board.before[device], board.population, everyone)
-    return local_reward(terms, score, cost), outside
+    score = diversity_score(
+        terms, board.counts, device, after, mass, met, board.before[device], board.population, everyone
+    )
+    return local_reward(terms, score, cost)

@@ -1,25 +1,28 @@
-"""Our learner (R6): log-linear learning on marginal contributions, with lazy, optimistic quotes.
+"""Our learner (R6): log-linear learning on marginal contributions, by trying and taking back.
 
-A device revises one link at a time. It withdraws the link, asks transmitters what its joining would be worth to the
-whole network, and joins one by the Gumbel-max rule, which is exactly log-linear learning:
+A device revises one link at a time, the others standing. It weighs every choice by what it expects N times the network's
+objective to become, with noise on top (the Gumbel-max rule, which is a softmax of what it expects):
 
-    slot = argmax over s of  J(s) - J(no link) + temperature * Gumbel noise
+    slot = argmax over s of  expected J(s) + noise * Gumbel
 
-J(s) - J(no link) is the device's marginal contribution: its own gain, the transmitter's, and what the transmitter's
-other requesters lose. The game is therefore an exact potential game with the network's objective as its potential,
-and log-linear learning concentrates on the best graphs as the temperature falls.
+Its own gain it can compute. What a transmitter wins by giving, what others ask of it and what they lose when somebody crowds
+them out, it knows from what transmitters tell: at the introduction, with every answer, and whenever a share changes (offers.py).
+Before it tries a new transmitter it asks it (two messages); 0 to 2 are asked in a revision.
 
-Few messages are needed because a device knows, from one introduction per link, what it would gain from a transmitter
-that nobody else asks. That is an optimistic estimate. The device asks in the order of estimate plus noise and stops as
-soon as the best answer beats the next estimate; 1 to 3 quotes are enough where a full softmax needs one per candidate.
+Then it puts the link in force, and everybody concerned says by how much its reward changed (requesting.py). The sum is exact: the
+move's marginal contribution, J with it minus J without. It is kept if it improves; while the device is warm also if it does not,
+as often as log-linear learning does. Else it is taken back. So the game is an exact potential game with the network's
+objective as its potential, estimates only decide what is tried, and a cold network never gets worse.
 
-Where many links are worth the same, claims on pairs of labels choose between them (pair_claims.py).
-
-The budget is spent in cycles. Each cools down to temperature 0 and ends where no device can improve alone. The
-devices add up their rewards along a tree (two messages each), and everybody keeps the links of the best cycle. Never is
-more spent than the budget, V, Q and U over the final links included: a revision that does not fit is not begun, and a
-budget below what introductions cost buys nothing. PAPER.md lists which numbers cross which link.
+Nobody knows anything of the whole network but two masked sums at the start (the population's counts; the mean gain that
+temperatures are measured in). A device's temperature falls with what it has spent of its own account. From COLD of it
+on only improvements are kept, and proposals stay noisy, so that other links are tried than those that look best. A token
+brings the turn to the next device and counts the turns since something changed. Never is more spent than the account, V, Q and U
+over the final links included: a request says how many messages it may take, and whoever would need more refuses. PAPER.md lists
+which numbers cross which link.
 """
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,63 +30,104 @@ from numpy.typing import NDArray
 from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
-from d2dfl.discovery.game.estimates import expected_bonus
+from d2dfl.discovery.game.learning import NO_DEVICE, Cooling, LearnerState
+from d2dfl.discovery.game.offers import introductory_prices, nothing_told
 from d2dfl.discovery.game.pair_claims import claim_values
-from d2dfl.discovery.game.revisions import NO_DEVICE, SLIGHT, Cycle, LearnerState, run_cycle, temperature_unit
-from d2dfl.discovery.game.state import Play, load, start, total
+from d2dfl.discovery.game.revisions import take_turns
+from d2dfl.discovery.game.state import Play, start
+from d2dfl.discovery.game.units import gains_alone
+from d2dfl.discovery.methods.costs import INTRODUCTIONS
 from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
+from d2dfl.partition.masked.bill import masked_sum_cost
+from d2dfl.partition.masked.words import FixedPoint
 from d2dfl.partition.sketches import VALUES
 from d2dfl.rng import device_keys
 
-INTRODUCTIONS = 0.1  # share of the budget that introductions may cost
+COLD = 0.7  # share of an account from which on only improvements are kept
+RESTLESS = 0.6  # of the first temperature: proposals are at least so noisy
+WORD_BITS = 64  # of the masked sums
+LARGEST_GAIN = 1e6  # that a device adds to the mean gain
+STOP = 1  # message a device: the turns are over
+STRIDES = 50  # times that progress is shown
 
 
 def introduce(
     board: Board,
     terms: Terms,
-    budget: float,
+    budget: int,
     spread: float = 0.0,
     edges: int = 1,
     label_distance: NDArray[np.float64] | None = None,
 ) -> LearnerState:
-    """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with, and one number:
-    what it expects to gain itself.
+    """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with, and what giving a
+    datapoint of it is worth to itself. What that and all else that is sure to come costs is taken off the accounts.
 
     Where introductions would cost over a tenth of the budget, receivers take them from their most reliable links only.
     """
     devices, partitions = board.counts.shape
     known = _within(board, max(1, int(INTRODUCTIONS * budget)))
-    introductions = float(known.sum())
-    bonus = np.zeros(known.shape, dtype=np.float32)
-    reals, sums = 1.0, 1.0
-    if board.gauss is not None:
-        # Clusters of the transmitter there and of the receiver back, and everybody's sums to begin with.
-        d = components_of(board.gauss.own.shape[2])
-        introductions *= 2.0
-        reals, sums = partitions * (d + d * (d + 1) / 2.0), d * (d + 1.0) + 2.0 * d + 2.0
+    heard = known.sum(axis=1)
+    claim, lists, sketches = _claims(board, terms, known, spread, edges, label_distance)
+    if board.gauss is None:
+        useful = known & _useful(board)
+        introduced = np.asarray(introductory_prices(board, terms))
+        numbers, told_sums, times = partitions, 0.0, 1
     else:
-        expected_bonus(board, terms, known, bonus)
-    claim, lists, sketches = np.zeros_like(bonus), 0.0, 0.0
+        # Clusters of the transmitter there and of the receiver back, and everybody's sums to begin with.
+        useful, introduced = known, np.zeros((0, partitions))
+        d = components_of(board.gauss.own.shape[2])
+        numbers, told_sums, times = int(partitions * (d + d * (d + 1) / 2.0)), 2.0 * (d * (d + 1.0) + 2.0 * d + 2.0), 2
+    told = (devices, edges, partitions) if board.gauss is None else (0, edges, partitions)
+    sums = masked_sum_cost(devices, [partitions, 1, *sketches], word_bits=WORD_BITS)
+    walked = STOP + int(lists)
+    introductions = float(times * heard.sum())
+    return LearnerState(
+        useful=useful,
+        told=nothing_told(*told),
+        prices=np.zeros(told),
+        introduced=introduced,
+        bonus=np.zeros(known.shape if board.gauss is not None else (0, 0), dtype=np.float32),
+        claim=claim,
+        account=budget - NEGOTIATION * edges - times * heard - walked - math.ceil(sums.messages / devices),
+        spent=np.zeros(devices, dtype=np.int64),
+        taking_turns=np.asarray(useful.any(axis=1)),
+        draws=np.zeros(devices, dtype=np.int64),
+        turns=np.zeros(devices, dtype=np.int64),
+        quiet=np.zeros(1, dtype=np.int64),
+        messages=np.array([introductions + walked * devices + sums.messages]),
+        counts=np.array([introductions * partitions + lists * devices * partitions * (partitions - 1) / 2.0]),
+        reals=np.array([numbers * introductions + told_sums * devices]),
+        bits=np.array([sums.bits]),
+    )
+
+
+def _claims(
+    board: Board,
+    terms: Terms,
+    known: NDArray[np.bool_],
+    spread: float,
+    edges: int,
+    label_distance: NDArray[np.float64] | None,
+) -> tuple[NDArray[np.float32], float, list[int]]:
+    """[receiver, slot] what claims on pairs of labels are worth; messages a device for the list; numbers in masked sums."""
+    claim = np.zeros(known.shape, dtype=np.float32)
     if spread > 0.0 and not terms.clustered:
         claim = (terms.own * spread * claim_values(board, known, edges, label_distance)).astype(np.float32)
-        if claim.any():
-            # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before,
-            # the sums from which everybody learns how far apart labels lie go up and down with the counts.
-            lists = 2.0 * edges * devices
-            sketches = 0.0 if label_distance is None else 2.0 * devices * partitions * VALUES
-    # Two more messages a device add up the population's counts and the temperature unit along a tree.
-    return LearnerState(
-        known=known,
-        bonus=bonus,
-        claim=claim,
-        draws=np.zeros(devices, dtype=np.int64),
-        messages=np.array([introductions + 2.0 * devices + lists]),
-        counts=np.array([(introductions + 2.0 * devices) * partitions + lists * partitions * (partitions - 1) / 2.0]),
-        reals=np.array([reals * introductions + 2.0 * sums * devices + sketches]),
-        quiet=np.zeros(1, dtype=np.int64),
-        quotes=np.zeros(1, dtype=np.int64),
-        revisions=np.zeros(1, dtype=np.int64),
-    )
+    if not claim.any():
+        return claim, 0.0, []
+    # The list of claimed pairs walks along the tree, into every branch and back, once for every link. Before, masked sums count
+    # who contributes to a label's sketch, and add up the sketches from which everybody learns how far apart labels lie.
+    partitions = board.counts.shape[1]
+    return claim, 2.0 * edges, [] if label_distance is None else [partitions, partitions * (VALUES + 1)]
+
+
+def _useful(board: Board) -> NDArray[np.bool_]:
+    """[receiver, slot] links over which something could move; -1 pads are none."""
+    useful = np.zeros(board.candidates.shape, dtype=bool)
+    for label in range(board.counts.shape[1]):  # one at a time: a table of all labels would be large
+        there = board.trust[:, :, label] & (board.need[:, label] > 0.0)[:, None]
+        useful |= there & (board.surplus[:, label] > 0.0)[board.candidates]
+    return useful & (board.candidates >= 0)
 
 
 def _within(board: Board, affordable: int) -> NDArray[np.bool_]:
@@ -99,52 +143,38 @@ def _within(board: Board, affordable: int) -> NDArray[np.bool_]:
 
 
 def find(task: Task) -> LinkChoice:
-    """Spend the message budget in cycles and keep the best graph."""
+    """Introductions, then turns until all accounts are spent or nothing has changed for long."""
     config, board, terms = task.config.marginal, task.board(), task.terms
     free = free_choice(board, task.config.discovery.no_link)
-    devices = task.network.devices
-    keys = device_keys(task.seed, "marginal", task.stage, devices=devices)
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
-    limit = float(budget - NEGOTIATION * task.edges) * devices
-    cycles = max(1, round(config.messages / config.cycle))
-    closing = 2.0 * devices if cycles > 1 else 0.0  # messages at the end of a cycle, to compare it with the best
     learner = introduce(board, terms, budget, config.spread, task.edges, task.network.label_distance)
     play = start(board, terms, task.edges)
-    if learner.messages[0] + closing > limit:
-        return LinkChoice(play.slots)
-    # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
-    choices = 1.0 + float(learner.known.sum(axis=1).mean())
-    hot = config.temperature * float(temperature_unit(board, terms, play, learner.known)) / max(np.log(choices), 1.0)
-    best, best_total = play.slots.copy(), -np.inf
-    for number in range(cycles):
-        begin = float(learner.messages[0])
-        end = begin + (limit - begin) / (cycles - number) - closing
-        cycle = Cycle(begin, end, limit - closing, hot)
-        stride = max((end - begin) / 20, 1.0)  # interrupted now and then to show progress
-        learner.quiet[0], device = 0, 0
-        while learner.messages[0] < end and learner.quiet[0] < devices and device != NO_DEVICE:
-            stop = min(float(learner.messages[0]) + stride, end)
-            device = run_cycle(board, terms, play, learner, cycle, keys, free, device, stop)
-            task.progress(min(float(learner.messages[0]) / cycle.limit, 1.0))
-        value = total(board, terms, play) + _granted(play, learner)
-        learner.messages[0] += closing
-        learner.reals[0] += closing
-        if value > best_total + SLIGHT:
-            best, best_total = play.slots.copy(), value
-        else:
-            play = load(board, terms, best)
-        if device == NO_DEVICE or learner.messages[0] + 5.0 * devices > limit:
-            break
-    return _found(task, best, learner)
-
-
-def _granted(play: Play, learner: LearnerState) -> float:
-    """What the links in force are worth beyond the objective."""
-    receivers, edges = np.nonzero(play.slots >= 0)
-    return float(learner.claim[receivers, play.slots[receivers, edges]].sum())
-
-
-def _found(task: Task, slots: NDArray[np.int32], learner: LearnerState) -> LinkChoice:
+    if (learner.account < 0).any():
+        return LinkChoice(play.slots)  # the budget does not pay for introductions
+    keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
+    cooling = _cooling(board, terms, play, learner, config.temperature, config.patience)
+    whole, device = max(int(learner.account.sum()), 1), np.int64(0)
+    while device != NO_DEVICE:
+        device = take_turns(board, terms, play, learner, cooling, keys, free, device, _stride(learner))
+        task.progress(min(float(learner.spent.sum()) / whole, 1.0))
     discovery = task.config.discovery
     bits = float(learner.counts[0]) * discovery.count_bits + float(learner.reals[0]) * discovery.real_bits
-    return LinkChoice(slots, float(learner.messages[0]), bits, int(learner.revisions[0]))
+    bits += float(learner.bits[0])
+    return LinkChoice(play.slots, float(learner.messages[0]), bits, int(learner.turns.sum()))
+
+
+def _stride(learner: LearnerState) -> int:
+    """Turns until progress is shown again."""
+    return 1 + int(learner.account.sum()) // (8 * STRIDES)
+
+
+def _cooling(
+    board: Board, terms: Terms, play: Play, learner: LearnerState, temperature: float, patience: int
+) -> Cooling:
+    # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
+    choices = 1.0 + float(learner.useful.sum(axis=1).mean())
+    devices = len(learner.account)
+    word = FixedPoint(devices, LARGEST_GAIN, WORD_BITS)  # as devices write it for the masked sum
+    gains = np.minimum(gains_alone(board, terms, play, learner.useful), LARGEST_GAIN)
+    unit = float(word.numbers(word.words(gains).sum(keepdims=True))[0]) / devices
+    return Cooling(temperature * unit / max(float(np.log(choices)), 1.0), COLD, RESTLESS, patience)

@@ -24,10 +24,10 @@ from d2dfl.discovery.equations.reward import (
     total_reward,
 )
 from d2dfl.discovery.game.board import Board, free_choice
-from d2dfl.discovery.game.revisions import temperature_unit
 from d2dfl.discovery.game.rewards import agreement_in
 from d2dfl.discovery.game.search import anneal, descend
 from d2dfl.discovery.game.state import NO_LINK, load, set_link, start
+from d2dfl.discovery.game.units import gains_alone
 from d2dfl.discovery.methods import greedy, marginal
 from d2dfl.discovery.methods.costs import EXACT_DEVICES, sweep_effort
 from d2dfl.discovery.task import LinkChoice, Task
@@ -205,7 +205,7 @@ def find(task: Task) -> LinkChoice:
     """The best graph that can be found, with a proof or an upper bound where there is one."""
     board, terms = task.board(), task.terms
     empty = start(board, terms, task.edges)
-    unit = float(temperature_unit(board, terms, empty, board.candidates >= 0)) or 1.0
+    unit = float(gains_alone(board, terms, empty, board.candidates >= 0).mean()) or 1.0
     best, value = _search(task, board, unit)
     devices, bound = task.network.devices, None
     bounds = choice_bounds(board, terms) if has_bound(terms, task.edges) else None

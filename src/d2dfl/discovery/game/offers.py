@@ -1,0 +1,309 @@
+"""What devices tell each other before a link is tried: what a datapoint is worth to them, and who else asks for it.
+
+A receiver that thinks about a link must weigh more than its own gain: what the transmitter wins or loses by giving, and what
+others lose whom it crowds out. All of that is told by label, as the worth of one datapoint: an estimate, which is exact as long as
+rewards are linear in what moves. What a move is really worth is measured once it is made (requesting.py).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.compiled import kernel, leaf, part
+from d2dfl.discovery.equations.messages import LEAST
+from d2dfl.discovery.equations.reward import OVER_ASK, budget_term, cluster_weight
+from d2dfl.discovery.game.rewards import labelled_after, labelled_score
+
+PRICED = 0.1  # share of what a link brings by which its worth to the receiver is measured
+
+
+@leaf
+def watched(terms: Any) -> Any:
+    """Whether what a cluster takes from outside counts at all."""
+    return terms.budget != 0.0 and terms.gamma != 0.0
+
+
+class Told(NamedTuple):
+    """What transmitters have told: [receiver, edge, label] of the links in force, or [place, label] of those asked for."""
+
+    demand: NDArray[np.float64]  # what others ask for
+    giving: NDArray[np.float64]  # worth to the transmitter of giving one datapoint
+    taking: NDArray[np.float64]  # worth to the others of one datapoint
+
+
+def nothing_told(*shape: int) -> Told:
+    return Told(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+
+
+@kernel
+def introductory_prices(board: Any, terms: Any) -> Any:
+    """[transmitter, label] what a datapoint given is worth to the transmitter while nobody asks for anything.
+
+    It takes whoever asks for one like itself that holds nothing of the label. A loss counts as 0: what is told must not
+    scare a receiver off before it has asked.
+    """
+    devices, partitions = board.counts.shape
+    prices = np.zeros((devices, partitions))
+    held = np.empty(partitions)
+    for device in range(devices):
+        held[:] = board.counts[device]
+        start = labelled_score(board, terms, device, held, held, 0.0)
+        for label in range(partitions):
+            amount = min(board.surplus[device, label], board.threshold[device, label])
+            if amount > LEAST:
+                held[label] -= amount
+                gain = labelled_score(board, terms, device, held, held, 0.0) - start
+                held[label] = board.counts[device, label]
+                prices[device, label] = max(0.0, terms.own * gain / amount)
+    return prices
+
+
+@part
+def tell_prices(board: Any, terms: Any, play: Any, prices: Any, receiver: Any, edge: Any) -> None:
+    """What a datapoint less of each label over this link would cost the receiver, from what it has now."""
+    partitions = board.counts.shape[1]
+    after, sent, amounts = np.empty(partitions), np.empty(partitions), np.empty(partitions)
+    cost, _ = labelled_after(board, play, receiver, after, sent)
+    transmitter = board.candidates[receiver, play.slots[receiver, edge]]
+    for label in range(partitions):
+        amounts[label] = play.request[receiver, edge, label] * play.share[transmitter, label]
+    _price(board, terms, play, prices, receiver, edge, after, sent, cost, amounts)
+
+
+@part
+def tell_expected_prices(
+    board: Any, terms: Any, play: Any, told: Any, prices: Any, receiver: Any, transmitter: Any
+) -> None:
+    """The same for the links to one transmitter of whom something new is asked, from what the receiver expects to get."""
+    partitions, edges = board.counts.shape[1], play.slots.shape[1]
+    after, sent, cost = np.empty(partitions), np.empty(partitions), 0.0
+    amounts = np.zeros((edges, partitions))
+    for label in range(partitions):
+        after[label] = board.counts[receiver, label]
+        after[label] -= min(play.demand[receiver, label], board.surplus[receiver, label])
+        sent[label] = after[label]
+    for edge in range(edges):
+        slot = play.slots[receiver, edge]
+        if slot < 0:
+            continue
+        cost += board.drop[receiver, slot]
+        for label in range(partitions):
+            asked = play.request[receiver, edge, label]
+            whole, surplus = (
+                told.demand[receiver, edge, label] + asked,
+                board.surplus[board.candidates[receiver, slot], label],
+            )
+            amounts[edge, label] = asked if whole <= surplus else asked * surplus / whole
+            sent[label] += amounts[edge, label]
+            after[label] += amounts[edge, label] * (1.0 - board.drop[receiver, slot])
+    for edge in range(edges):
+        slot = play.slots[receiver, edge]
+        if slot >= 0 and board.candidates[receiver, slot] == transmitter:
+            _price(board, terms, play, prices, receiver, edge, after, sent, cost, amounts[edge])
+
+
+@part
+def _price(
+    board: Any,
+    terms: Any,
+    play: Any,
+    prices: Any,
+    receiver: Any,
+    edge: Any,
+    after: Any,
+    sent: Any,
+    cost: Any,
+    amounts: Any,
+) -> None:
+    worth = labelled_score(board, terms, receiver, after, sent, cost)
+    arrives = 1.0 - board.drop[receiver, play.slots[receiver, edge]]
+    for label in range(len(amounts)):
+        less = PRICED * amounts[label]
+        prices[receiver, edge, label] = 0.0
+        if less > LEAST:
+            had, had_sent = after[label], sent[label]
+            after[label] -= less * arrives
+            sent[label] -= less
+            lost = worth - labelled_score(board, terms, receiver, after, sent, cost)
+            after[label], sent[label] = had, had_sent
+            prices[receiver, edge, label] = terms.own * lost / less
+
+
+@part
+def make_offer(
+    board: Any, terms: Any, play: Any, prices: Any, transmitter: Any, receiver: Any, asked: Any, told: Any
+) -> None:
+    """What a transmitter tells a receiver that asks for so much of each label: others' demand, worth of giving and taking.
+
+    `told` is a row of Told: three arrays by label.
+    """
+    demand, giving, taking = told
+    partitions, edges = board.counts.shape[1], play.slots.shape[1]
+    demand[:], giving[:], taking[:] = 0.0, 0.0, 0.0
+    mine = np.zeros(partitions)
+    request = play.first[transmitter]
+    while request >= 0:
+        requester, edge = request // edges, request % edges
+        for label in range(partitions):
+            amount = play.request[requester, edge, label]
+            if requester == receiver:
+                mine[label] += amount
+            elif amount > 0.0:
+                demand[label] += amount
+                taking[label] += amount * prices[requester, edge, label]
+        request = play.following[request]
+    after, sent = np.empty(partitions), np.empty(partitions)
+    cost, _ = labelled_after(board, play, transmitter, after, sent)
+    for label in range(partitions):  # as it would stand without this receiver
+        surplus = board.surplus[transmitter, label]
+        back = min(demand[label] + mine[label], surplus) - min(demand[label], surplus)
+        after[label] += back
+        sent[label] += back
+        if demand[label] > 0.0:
+            taking[label] /= demand[label]
+    worth = labelled_score(board, terms, transmitter, after, sent, cost)
+    for label in range(partitions):
+        surplus = board.surplus[transmitter, label]
+        more = min(demand[label] + asked[label], surplus) - min(demand[label], surplus)
+        if more > LEAST:
+            after[label] -= more
+            sent[label] -= more
+            gain = labelled_score(board, terms, transmitter, after, sent, cost) - worth
+            after[label] += more
+            sent[label] += more
+            giving[label] = terms.own * gain / more
+
+
+class Standing(NamedTuple):
+    """A receiver's own links but the one that it thinks about, as it reckons with them."""
+
+    after: NDArray[np.float64]  # [label] counts after losses
+    sent: NDArray[np.float64]  # [label] the same before losses
+    arrived: NDArray[np.float64]  # [label] of it, what the links bring
+    amount: NDArray[np.float64]  # [label] what is sent over them
+    worth: NDArray[np.float64]  # [label] what that is worth to transmitters and their other receivers
+    outside: NDArray[np.float64]  # [label] part of the amount that comes from other clusters
+    cost: NDArray[np.float64]  # [1] loss probabilities
+
+
+@part
+def standing_of(board: Any, terms: Any, play: Any, told: Any, receiver: Any, edge: Any) -> Any:
+    """What the receiver has without this link."""
+    partitions, edges = board.counts.shape[1], play.slots.shape[1]
+    standing = Standing(
+        np.empty(partitions),
+        np.empty(partitions),
+        np.empty(partitions),
+        np.empty(partitions),
+        np.empty(partitions),
+        np.empty(partitions),
+        np.zeros(1),
+    )
+    nobody = (np.zeros(partitions), np.zeros(partitions), np.zeros(partitions))
+    for label in range(partitions):
+        kept = board.counts[receiver, label] - min(play.demand[receiver, label], board.surplus[receiver, label])
+        arrived, amount, worth, outside = split_label(
+            board, terms, play, told, receiver, edge, np.int64(-1), nobody, label
+        )
+        standing.arrived[label], standing.amount[label] = arrived, amount
+        standing.worth[label], standing.outside[label] = worth, outside
+        standing.after[label], standing.sent[label] = kept + arrived, kept + amount
+    for other in range(edges):
+        slot = play.slots[receiver, other]
+        if other != edge and slot >= 0:
+            standing.cost[0] += board.drop[receiver, slot]
+    return standing
+
+
+@leaf
+def split_label(
+    board: Any, terms: Any, play: Any, told: Any, receiver: Any, edge: Any, slot: Any, offer: Any, label: Any
+) -> Any:
+    """What the receiver's links bring of one label, with `slot` in place of a link: what arrives, what is sent, what that is
+    worth to others, what comes from outside. By the rules of Algorithm 1 (R1, R16) and by what transmitters have told."""
+    need = board.need[receiver, label]
+    arrived = amount = worth = outside = 0.0
+    if need <= 0.0:
+        return arrived, amount, worth, outside
+    whole = 0.0
+    edges = play.slots.shape[1]
+    for other in range(edges):
+        link = slot if other == edge else np.int64(play.slots[receiver, other])
+        if link >= 0 and board.trust[receiver, link, label]:
+            whole += board.surplus[board.candidates[receiver, link], label]
+    if whole <= 0.0:
+        return arrived, amount, worth, outside
+    for other in range(edges):
+        link = slot if other == edge else np.int64(play.slots[receiver, other])
+        if link < 0 or not board.trust[receiver, link, label]:
+            continue
+        transmitter = board.candidates[receiver, link]
+        surplus = board.surplus[transmitter, label]
+        if surplus <= 0.0:
+            continue
+        if other == edge:
+            demand, giving, taking = offer[0][label], offer[1][label], offer[2][label]
+        else:
+            demand = told.demand[receiver, other, label]
+            giving, taking = told.giving[receiver, other, label], told.taking[receiver, other, label]
+        arrives = 1.0 - board.drop[receiver, link]
+        asked = need * surplus / whole
+        if terms.rule == OVER_ASK:
+            asked /= max(arrives, 1e-12)
+        sent = asked
+        if demand + asked > surplus:
+            sent = asked * surplus / (demand + asked)
+            worth -= taking * (min(demand, surplus) - demand * surplus / (demand + asked))
+        worth += giving * (min(demand + asked, surplus) - min(demand, surplus))
+        arrived += sent * arrives
+        amount += sent
+        if board.cluster[transmitter] != board.cluster[receiver]:
+            outside += sent
+    return arrived, amount, worth, outside
+
+
+@part
+def expected_worth(
+    board: Any,
+    terms: Any,
+    play: Any,
+    told: Any,
+    standing: Any,
+    used: Any,
+    receiver: Any,
+    edge: Any,
+    slot: Any,
+    offer: Any,
+    after: Any,
+    sent: Any,
+) -> Any:
+    """What the receiver expects N times the objective to be, up to a constant, with `slot` (or none) in place of a link.
+
+    `used` is what its cluster takes from outside now; `after` and `sent` are filled with its counts.
+    """
+    cost, worth, outside = standing.cost[0], 0.0, 0.0
+    for label in range(len(after)):
+        after[label], sent[label] = standing.after[label], standing.sent[label]
+        worth += standing.worth[label]
+        outside += standing.outside[label]
+    if slot >= 0:
+        cost += board.drop[receiver, slot]
+        transmitter = board.candidates[receiver, slot]
+        for label in range(len(after)):
+            if (
+                board.need[receiver, label] <= 0.0
+                or board.surplus[transmitter, label] <= 0.0
+                or not board.trust[receiver, slot, label]
+            ):
+                continue
+            arrived, amount, more, crossing = split_label(board, terms, play, told, receiver, edge, slot, offer, label)
+            after[label] += arrived - standing.arrived[label]
+            sent[label] += amount - standing.amount[label]
+            worth += more - standing.worth[label]
+            outside += crossing - standing.outside[label]
+    worth += terms.own * labelled_score(board, terms, receiver, after, sent, cost)
+    if watched(terms):
+        cluster, taken = board.cluster[receiver], used + outside - play.outside[receiver]
+        worth += cluster_weight(terms, board.members[cluster]) * budget_term(terms, board.budget[cluster], taken)
+    return worth
