@@ -163,7 +163,7 @@ def kill_round(folder: Path, seed: int, kills: int, points: int = POINTS) -> Rou
     finally:
         for which in (0, 1):
             if pair.running[which] is not None:
-                pair.stop(which, signal.SIGINT if not result.unfinished else signal.SIGKILL)
+                pair.stop(which, signal.SIGTERM if not result.unfinished else signal.SIGKILL)
     _count(result, first, pair)
     return result
 

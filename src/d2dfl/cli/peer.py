@@ -3,6 +3,7 @@
 import io
 import json
 import secrets
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -170,6 +171,7 @@ def _run(
         if graph is not None:
             peer.follow(graph)
         running = Running(home, peer, transport, inbox, clock)
+        signal.signal(signal.SIGTERM, _stop)
         try:
             return running.until_done(stay, seconds), peer.giving.reasons
         except KeyboardInterrupt:
