@@ -157,6 +157,11 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         )
 
 
+def _stop(*_: object) -> None:
+    """A service manager's way to say Ctrl-C."""
+    raise KeyboardInterrupt
+
+
 def _run(
     home: Home, store: "Store", clock: Clock, graph: "GraphFile | None", stay: bool, seconds: float
 ) -> tuple[bool, Reasons]:
