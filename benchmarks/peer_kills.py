@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +34,7 @@ POINTS, SIDE = 240, 4096  # datapoints, and numbers in each: 16 KiB
 RATE = 3_000_000  # bytes a second: a transfer takes a second or more, so that there is a middle to be killed in
 PIECE = 64 * 1024
 LONGEST_S = 90.0
+Front = Callable[[int], int]  # the port where a peer listens → the one where others reach it
 
 
 @dataclass
@@ -54,8 +56,8 @@ class Round:
 class Pair:
     """Two peers in folders, and their processes."""
 
-    def __init__(self, folder: Path, seed: int, points: int = POINTS) -> None:
-        self.folder, self.points = folder, points
+    def __init__(self, folder: Path, seed: int, points: int = POINTS, front: Front | None = None) -> None:
+        self.folder, self.points, self.front = folder, points, front
         self.homes = self._make(seed)
         self.running: list[subprocess.Popen[bytes] | None] = [None, None]
 
@@ -70,7 +72,8 @@ class Pair:
                 inputs = draws.integers(0, 1 << 30, (self.points, SIDE)).astype(np.int32)
                 with (home / "data" / "shard.npz").open("wb") as file:
                     np.savez(file, inputs=inputs, targets=np.arange(self.points) % len(LABELS))
-            make_home(home, name, "data", LABELS, f"127.0.0.1:{port}", graph="../graph.json")
+            address = f"127.0.0.1:{port if self.front is None else self.front(port)}"
+            make_home(home, name, "data", LABELS, f"127.0.0.1:{port}", graph="../graph.json", address=address)
             text = (
                 (home / "peer.toml")
                 .read_text()

@@ -2,7 +2,11 @@
 
 import datetime
 import json
+import signal
+import socket
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from queue import Queue
 
@@ -21,7 +25,7 @@ from d2dfl.peer.identity.roster import Member
 from d2dfl.peer.transports.memory import Board
 from d2dfl.peer.transports.zenoh import ZenohTransport, free_ports
 from d2dfl.rng import stream
-from peer_kills import kill_round
+from peer_kills import Pair, kill_round
 
 NOW = datetime.datetime.now(datetime.UTC)
 PATIENCE_S = 20.0
@@ -31,6 +35,85 @@ def test_kill_9_of_either_side_loses_and_doubles_nothing(tmp_path: Path) -> None
     found = kill_round(tmp_path, seed=1, kills=10, points=120)
     assert found.kills.total() == 10
     assert (found.lost, found.doubled, found.without_grant, found.unfinished) == (0, 0, 0, 0)
+
+
+class Cutter:
+    """Forwards to a port, and cuts each connection after some bytes: what a bad network does to TCP."""
+
+    def __init__(self, port: int, after: int) -> None:
+        self.port, self.after, self.cuts = port, after, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.here = int(self.listener.getsockname()[1])
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            while True:
+                one, _ = self.listener.accept()
+                try:
+                    other = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+                except OSError:
+                    one.close()
+                    continue
+                left = [self.after]
+                for pair in ((one, other), (other, one)):
+                    threading.Thread(target=self._forward, args=(*pair, left), daemon=True).start()
+
+    def _forward(self, one: socket.socket, other: socket.socket, left: list[int]) -> None:
+        with suppress(OSError):
+            while left[0] > 0 and (data := one.recv(16_384)):
+                other.sendall(data)
+                left[0] -= len(data)
+        self.cuts += left[0] <= 0
+        for end in (one, other):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+def test_lines_that_are_cut_again_and_again_lose_nothing(tmp_path: Path) -> None:
+    cutters: list[Cutter] = []
+
+    def front(port: int) -> int:
+        cutters.append(Cutter(port, after=700_000))
+        return cutters[-1].here
+
+    pair = Pair(tmp_path, seed=5, points=120, front=front)
+    first = pair.points_of(0)
+    try:
+        for which in (0, 1):
+            pair.start(which)
+        end = time.monotonic() + 90.0
+        while not pair.finished() and time.monotonic() < end:
+            time.sleep(0.1)
+        assert pair.finished()
+    finally:
+        for which in (0, 1):
+            pair.stop(which, signal.SIGKILL)
+        for cutter in cutters:
+            cutter.listener.close()
+    assert sum(cutter.cuts for cutter in cutters) >= 2  # 1.3 MB crossed them
+    assert pair.points_of(0) + pair.points_of(1) == first
+    assert sum(pair.points_of(1).values()) == 80
+
+
+def test_ctrl_c_ends_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, seed=6, points=6)
+    for _ in range(2):
+        lines = len(pair.ask(1, "SELECT line FROM audit"))
+        pair.start(1)
+        process = pair.running[1]
+        assert process is not None
+        end = time.monotonic() + 30.0
+        while len(pair.ask(1, "SELECT line FROM audit")) < lines + 1 and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+    log = (pair.homes[1].folder / "run.log").read_text().splitlines()
+    assert log == ["d2dfl: stopped; everything that was agreed is kept: the next start goes on"] * 2
+    kinds = [json.loads(bytes(row[0]))["kind"] for row in pair.ask(1, "SELECT content FROM audit")]  # type: ignore[arg-type]
+    assert kinds.count("started") == kinds.count("stopped") == 2
 
 
 class Ends:

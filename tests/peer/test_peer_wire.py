@@ -161,6 +161,23 @@ class GraphStub(FixedGraph):
         self._links = {self.to: {"a": 1}} if roster.active(self.to) else None
 
 
+def test_a_member_cannot_make_others_remember_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = Small()
+    monkeypatch.setattr("d2dfl.peer.peer.DOORS_A_DAY", 30)
+    writer = Writer(small.keys[0], small.boxes[0], 4)
+    for number in range(50):
+        transfer = small.prints(0) + number.to_bytes(8, "big")
+        small.peers[1].receive(writer.write(small.roster.members[1], say.Cancel(transfer)), small.now)
+    forget = say.Forget(small.prints(0) + bytes(8), list(range(20)))
+    small.peers[1].receive(writer.write(small.roster.members[1], forget), small.now)
+    assert small.stores[1].db.execute("SELECT count(*) FROM incoming").fetchone() == (30,)
+    assert small.stores[1].db.execute("SELECT count(*) FROM forgotten").fetchone() == (0,)
+    assert small.peers[1].refused["too many in a day"] == 21
+    small.now += 86_400.0
+    small.peers[1].receive(writer.write(small.roster.members[1], forget), small.now)
+    assert small.stores[1].db.execute("SELECT count(*) FROM forgotten").fetchone() == (20,)
+
+
 def test_a_revoked_member_is_not_heard() -> None:
     small = Small(size=3)
     small.peers[0].set_roster(small.roster.without("p2").sealed(small.owner), small.now)

@@ -4,6 +4,7 @@ import io
 import json
 import secrets
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from d2dfl.peer import reports
 from d2dfl.peer.datapoints import arrays, take_in
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
+from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.transports.zenoh import check_free
 
 if TYPE_CHECKING:
@@ -44,8 +46,8 @@ def labels_of(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(","))
 
 
-def init_and_print(folder: Path, name: str, data: str, labels: str, listen: str) -> None:
-    request = make_home(folder, name, data, labels_of(labels), listen)
+def init_and_print(folder: Path, name: str, data: str, labels: str, listen: str, address: str) -> None:
+    request = make_home(folder, name, data, labels_of(labels), listen, address=address)
     home = Home(folder)
     say(f"fingerprint {home.key().fingerprint.hex()}")
     say(f"wrote {request}: give it to the roster's owner, who runs `d2dfl fleet approve {request.name}`")
@@ -126,6 +128,10 @@ def opened(home: Home) -> Iterator["Store"]:
         store = home.store()
         try:
             yield store
+        except (StoreFullError, sqlite3.OperationalError) as error:
+            raise UserError(
+                f"the store of {home.settings.name} cannot be written: {error or 'the disk is full'}"
+            ) from None
         finally:
             store.close()
 

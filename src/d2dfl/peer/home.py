@@ -169,12 +169,21 @@ class Home:
         return roster
 
 
-def make_home(folder: Path, name: str, data: str, labels: tuple[str, ...], listen: str, graph: str = "") -> Path:
-    """Keys, settings, a policy that shares nothing, an empty store, and a request to join; the request's path."""
+def make_home(
+    folder: Path, name: str, data: str, labels: tuple[str, ...], listen: str, graph: str = "", address: str = ""
+) -> Path:
+    """Keys, settings, a policy that shares nothing, an empty store, and a request to join; the request's path.
+
+    `address` is where others reach the device, if that is not where it listens.
+    """
+    address = address or listen
     if not NAME.fullmatch(name):
         raise UserError(f"the name {name!r:.60} will not do: give small letters, digits, - . _, at most 40")
-    if not ADDRESS.fullmatch(listen):
-        raise UserError(f"the address {listen!r:.60} will not do: give host:port, as others can reach this device")
+    odd = [one for one in (listen, address) if not ADDRESS.fullmatch(one)]
+    if odd:
+        raise UserError(f"the address {odd[0]!r:.60} will not do: give host:port")
+    if address.startswith(("0.0.0.0:", "[::]:")):
+        raise UserError(f"nobody can reach {address}: give --address host:port, as others see this device")
     taken = [one for one in ("peer.toml", "device.key", "store.db") if (folder / one).exists()]
     if taken:
         raise UserError(f"{folder / taken[0]} is there already: a peer lives in a folder of its own")
@@ -193,7 +202,7 @@ def make_home(folder: Path, name: str, data: str, labels: tuple[str, ...], liste
     write_whole(folder / "policy.toml", EMPTY_POLICY.encode())
     write_whole(folder / "policy.signed", sign_policy(read_rules(EMPTY_POLICY, "policy.toml"), 1, owner))
     request = folder / f"{name}.request"
-    write_whole(request, make_request(name, listen, device, KeyBox(device).public))
+    write_whole(request, make_request(name, address, device, KeyBox(device).public))
     write_whole(folder / "peer.toml", settings.encode())  # last: a folder with it is whole
     return request
 

@@ -145,7 +145,9 @@ class Peer:
         roster = open_roster(data, self.roster.owner, self.check)
         if roster.number <= self.roster.number:
             return
-        self.store.apply([Fact("roster", data), Note("roster", text=f"number {roster.number}")], now)
+        gone = [member.fingerprint for member in roster.members if member.revoked]
+        aside = [Refuse(transfer, who) for who in gone for transfer in self.store.receiving(who)]
+        self.store.apply([Fact("roster", data), Note("roster", text=f"number {roster.number}"), *aside], now)
         self.roster, self.roster_document = roster, data
         if self.discovery is not None:
             self.discovery.know(roster)

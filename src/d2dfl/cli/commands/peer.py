@@ -28,13 +28,16 @@ def init(
     labels: Annotated[
         str, typer.Option(help="How many labels there are, or their names by commas; the same on every device.")
     ] = "10",
-    listen: Annotated[str, typer.Option(help="host:port where others reach this device.")] = "127.0.0.1:7447",
+    listen: Annotated[str, typer.Option(help="host:port where this device listens.")] = "127.0.0.1:7447",
+    address: Annotated[
+        str, typer.Option(help="host:port where others reach it.  [default: where it listens]", show_default=False)
+    ] = "",
     home: HomeFolder = HERE,
 ) -> None:
     """Make a key (it never leaves), a request to join, and a policy that shares nothing."""
     from d2dfl.cli.peer import init_and_print
 
-    init_and_print(home, name, data, labels, listen)
+    init_and_print(home, name, data, labels, listen, address)
 
 
 @peer_app.command("join")
