@@ -110,7 +110,7 @@ class Pair:
     def ask(self, which: int, question: str) -> list[tuple[object, ...]]:
         """Look into a store while its process works."""
         path = self.homes[which].folder / "store.db"
-        for _ in range(200):
+        for _ in range(int(LONGEST_S / 0.05)):
             db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10.0)
             try:
                 return db.execute(question).fetchall()

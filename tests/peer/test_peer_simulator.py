@@ -12,6 +12,7 @@ from d2dfl.peer.simulator.fleet import Fleet
 from d2dfl.peer.simulator.schedule import draw
 from d2dfl.peer.store import changes
 from d2dfl.peer.store import operations as do
+from d2dfl.peer.store.store import Store
 from peer_schedules import figures, run_many
 
 
@@ -88,7 +89,19 @@ def test_a_peer_that_obeys_an_older_policy_is_found(monkeypatch: pytest.MonkeyPa
 
     def gullible(self: peer.Peer, data: bytes, now: float) -> str | None:
         self.store.db.execute("DELETE FROM facts WHERE name = 'policy'")
+        self._newest = 0
         return obey(self, data, now)
 
     monkeypatch.setattr(peer.Peer, "set_policy", gullible)
     assert "older policy" in first_failure()
+
+
+def test_a_peer_that_forgets_what_it_has_planned_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "planned", lambda *_: 0)
+    assert "handed over twice" in first_failure()
+
+
+def test_a_peer_that_waits_for_one_who_was_thrown_out_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    for state in table.OPEN:
+        monkeypatch.setitem(table.SENDER, (state, "expelled"), (state, ()))
+    assert "does not settle" in first_failure()

@@ -4,17 +4,18 @@ import hashlib
 import heapq
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from d2dfl.errors import UserError
+from d2dfl.peer.discovery import FixedGraph
 from d2dfl.peer.handover.limits import Limits
-from d2dfl.peer.identity.boxes import Box, KeyBox
+from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.keys import Key, Signer, Verify, fingerprint, verify
-from d2dfl.peer.identity.roster import Member, Roster
+from d2dfl.peer.identity.roster import Member, Roster, open_roster
 from d2dfl.peer.peer import Peer
-from d2dfl.peer.policy import sign_policy
+from d2dfl.peer.simulator.devices import Device, OpenBox, QuickKey, content_of, quick_verify
 from d2dfl.peer.simulator.invariants import Checks
 from d2dfl.peer.simulator.schedule import LABELS, Schedule
 from d2dfl.peer.store.operations import Operation
@@ -26,57 +27,8 @@ SETTLE_S = 4000.0  # after the last fault everything must have settled
 MOST_EVENTS = 60_000
 
 
-def content_of(device: int, number: int) -> bytes:
-    """What a datapoint holds."""
-    return b"%d/%03d" % (device, number)
-
-
 class CrashError(Exception):
     """The power is gone."""
-
-
-@dataclass(frozen=True)
-class QuickKey:
-    """Signatures that only the simulator believes: a keyed hash is enough where nobody forges on purpose."""
-
-    public: bytes
-
-    def sign(self, message: bytes) -> bytes:
-        return hashlib.blake2b(message, key=self.public).digest()
-
-
-def quick_verify(public: bytes, message: bytes, signature: bytes) -> bool:
-    return hashlib.blake2b(message, key=public).digest() == signature
-
-
-@dataclass(frozen=True)
-class OpenBox:
-    """Closes nothing."""
-
-    public: bytes
-
-    def close(self, data: bytes, about: bytes, sender: bytes, receiver: bytes, other: bytes) -> bytes:
-        return data
-
-    open = close
-
-
-@dataclass
-class Device:
-    """What stays of a peer when it crashes, and the peer while it runs."""
-
-    number: int
-    signer: Signer
-    box: Box
-    store: Store
-    policies: list[bytes]
-    peer: Peer | None = None
-    full_until_s: float = 0.0
-    sent: list[tuple[bytes, bytes]] = field(default_factory=list)  # frames of the past, for replays
-
-    @property
-    def own(self) -> bytes:
-        return fingerprint(self.signer.public)
 
 
 class Fleet:
@@ -108,12 +60,25 @@ class Fleet:
             transfer_points=6,
             hello_s=30.0,
         )
+        self.graph = self._graph()
+        self.expelled: Device | None = None
         self.checks = Checks(self)
         for device in self.devices:
             self._fill(device)
             self.checks.new_policy(device, {other.own: 3 for other in self.devices if self.random.random() < 0.9})
             self._start(device)
         self._plan_faults()
+
+    def _graph(self) -> dict[bytes, dict[bytes, dict[str, int]]]:
+        """Giver → taker → how many of which label, for those who follow a graph."""
+        return {
+            giver.own: {
+                taker.own: {label: int(self.random.integers(1, 4)) for label in LABELS}
+                for taker in self.devices
+                if taker is not giver and self.random.random() < self.schedule.graph
+            }
+            for giver in self.devices
+        }
 
     def _key(self, number: int) -> Signer:
         return Key.new() if self.schedule.real_keys else QuickKey(hashlib.sha256(b"%d" % number).digest())
@@ -156,6 +121,8 @@ class Fleet:
             for device in self.devices:
                 if self.random.random() < schedule.full:
                     self._at(second, partial(self._fill_disk, device))
+        if schedule.expels and schedule.peers > 2:
+            self._at(self.random.random() * end, self._expel)
         self._at(end, self._calm)
 
     def _fill_disk(self, device: Device) -> None:
@@ -208,6 +175,19 @@ class Fleet:
             device, lambda peer: self.checks.forgotten(device, peer.forgetting.order(numbers, self.now), numbers)
         )
 
+    def _expel(self) -> None:
+        """The roster's owner throws a device out, and tells one of the others."""
+        gone, told = self.random.choice(len(self.devices), 2, replace=False).tolist()
+        self.expelled, self.newest = self.devices[gone], self.roster.without(f"p{gone}").sealed(self.owner)
+        self._tell(self.devices[told])
+
+    def _tell(self, device: Device) -> None:
+        """Until it has understood: it may be down, or its disk full."""
+        if device.peer is not None and device.peer.roster.number > 1:
+            return
+        self._with(device, lambda peer: peer.set_roster(self.newest, self.now))
+        self._at(1.0, lambda: self._tell(device))
+
     # How things run.
 
     def _at(self, delay_s: float, what: Callable[[], Any]) -> None:
@@ -218,16 +198,23 @@ class Fleet:
         """Power is back."""
         try:
             peer = Peer(
-                device.signer, device.box, device.store, self.roster, self.document, self.now,
+                device.signer, device.box, device.store, *self._known_roster(device), self.now,
                 owner=self.owner.public, limits=self.limits, keep=self.schedule.keep, check=self.check,
             )  # fmt: skip
             device.peer = peer
+            if self.schedule.graph:
+                peer.follow(FixedGraph(b"round", self.graph[device.own], frozenset()))
             peer.set_policy(device.policies[-1], self.now)
         except (StoreFullError, CrashError):
             device.peer = None
             self._at(1.0, lambda: self._start(device))
             return
         self._after(device)
+
+    def _known_roster(self, device: Device) -> tuple[Roster, bytes]:
+        """As the store knows it: it may have heard of a newer one."""
+        document = device.store.fact("roster") or self.document
+        return open_roster(document, self.owner.public, self.check), document
 
     def _with(self, device: Device, action: Callable[[Peer], Any]) -> None:
         """Let a peer do something, look at what it did, and send what it put out; it may crash on the way."""
@@ -285,10 +272,18 @@ class Fleet:
 
     def quiet(self) -> bool:
         """No transfer is open, no order waits."""
-        return not self.faulty and all(
-            device.peer is not None and not device.peer.giving.progress and not device.peer.forgetting.due_s
-            for device in self.devices
+        return (
+            not self.faulty
+            and all(
+                device.peer is not None and not device.peer.giving.progress and not device.peer.forgetting.waiting
+                for device in self.members()
+            )
+            and (self.expelled is None or all(d.peer is not None and d.peer.roster.number > 1 for d in self.members()))
         )
+
+    def members(self) -> list[Device]:
+        """All who were not thrown out."""
+        return [device for device in self.devices if device is not self.expelled]
 
     def run(self) -> "Fleet":
         """Until all is quiet; raises an AssertionError with the line that runs it again."""
@@ -304,13 +299,3 @@ class Fleet:
         except AssertionError as error:
             raise AssertionError(f"{error}; again: {self.schedule.line}") from error
         return self
-
-
-def signed_policy(owner: Signer, number: int, grants: dict[bytes, dict[str, int]]) -> bytes:
-    """A policy that grants this, for a long time."""
-    rules = [
-        {"to": to.hex(), "labels": [label], "number": most, "until": "2099-01-01"}
-        for to, labels in grants.items()
-        for label, most in labels.items()
-    ]
-    return sign_policy({"grant": rules, "forbid": []}, number, owner)

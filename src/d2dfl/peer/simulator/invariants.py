@@ -3,13 +3,14 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from d2dfl.peer.simulator.devices import Device, content_of, signed_policy
 from d2dfl.peer.simulator.schedule import LABELS
 from d2dfl.peer.store.audit import first_fault
 from d2dfl.peer.wire.frames import read_body, read_frame
 from d2dfl.peer.wire.messages import Commit, Offer, Piece, decode_body, decode_points
 
 if TYPE_CHECKING:
-    from d2dfl.peer.simulator.fleet import Device, Fleet
+    from d2dfl.peer.simulator.fleet import Fleet
 
 Point = tuple[bytes, int]
 DAY_S = 86_400.0
@@ -19,8 +20,6 @@ class Checks:
     """An eye on the whole fleet, which no peer has."""
 
     def __init__(self, fleet: "Fleet") -> None:
-        from d2dfl.peer.simulator.fleet import content_of
-
         self.fleet = fleet
         self.granted: dict[bytes, dict[bytes, dict[str, int]]] = {}  # what each policy in force says, kept by ourselves
         self.shown: dict[tuple[bytes, bytes, str], set[int]] = {}  # datapoints that left, by sender, receiver, label
@@ -37,26 +36,24 @@ class Checks:
 
     # Told by the fleet.
 
-    def new_policy(self, device: "Device", numbers: dict[bytes, int]) -> None:
+    def new_policy(self, device: Device, numbers: dict[bytes, int]) -> None:
         """The owner of a device signs another policy; from now on it is what counts."""
-        from d2dfl.peer.simulator.fleet import signed_policy
-
         draw = self.fleet.random.random
         grants = {to: {label: most for label in LABELS if draw() < 0.8} for to, most in numbers.items()}
         device.policies.append(signed_policy(self.fleet.owner, len(device.policies) + 1, grants))
         self.granted[device.own] = grants
 
-    def older(self, device: "Device", answer: str | None) -> None:
+    def older(self, device: Device, answer: str | None) -> None:
         """Somebody brought an older policy: it must be refused, and nothing is shared until the newest is back."""
         assert answer is not None, "an older policy was obeyed"
         if device.peer is not None:
             assert not device.peer.policy.grants, "a refused policy left grants in force"
             device.peer.set_policy(device.policies[-1], self.fleet.now)
 
-    def forgotten(self, device: "Device", order: bytes, numbers: list[int]) -> None:
+    def forgotten(self, device: Device, order: bytes, numbers: list[int]) -> None:
         self.gone |= {(device.own, number) for number in numbers}
 
-    def frame(self, device: "Device", receiver: bytes, data: bytes) -> None:
+    def frame(self, device: Device, receiver: bytes, data: bytes) -> None:
         """Consent: what leaves is granted at this moment, by number too."""
         frame = read_frame(data)
         body = decode_body(read_body(frame, self.fleet.by_print[receiver].box.public, device.box))
@@ -73,7 +70,7 @@ class Checks:
         else:
             self._piece(device, receiver, body, grants)
 
-    def _piece(self, device: "Device", receiver: bytes, body: Piece, grants: dict[str, int]) -> None:
+    def _piece(self, device: Device, receiver: bytes, body: Piece, grants: dict[str, int]) -> None:
         self.pieces += 1
         for point in decode_points(body.content):
             shown = self.shown.setdefault((device.own, receiver, point.label), set())
@@ -88,7 +85,7 @@ class Checks:
 
     # Looked at.
 
-    def after(self, device: "Device") -> None:
+    def after(self, device: Device) -> None:
         """After every event of a device: nothing is lost, nothing is doubled."""
         if device.peer is None:
             self._look(device)  # a crash: what was rolled back must be gone
@@ -99,9 +96,11 @@ class Checks:
             return
         held: Counter[Point] = Counter()
         free: Counter[Point] = Counter()
-        for rows in self.rows.values():
+        gone = None if self.fleet.expelled is None else self.fleet.expelled.number
+        for number, rows in self.rows.items():
             held.update(rows.keys())
-            free.update(point for point, leaving in rows.items() if not leaving)
+            # What was on its way to one who was thrown out is taken back, whatever became of it there.
+            free.update(point for point, leaving in rows.items() if not leaving and number != gone)
         if len(self.rows) < len(self.fleet.devices):
             return
         for point in self.first:
@@ -110,7 +109,7 @@ class Checks:
             assert max(free.values(), default=0) <= 1, "a datapoint is free at two peers"
         assert held.keys() <= self.first.keys(), "a datapoint came from nowhere"
 
-    def _look(self, device: "Device") -> None:
+    def _look(self, device: Device) -> None:
         found = device.store.db.execute("SELECT origin, number, content, leaving FROM points").fetchall()
         rows = {(origin, number): leaving is not None for origin, number, _, leaving in found}
         assert len(rows) == len(found), "a datapoint is doubled in one store"
@@ -121,26 +120,47 @@ class Checks:
     def at_rest(self) -> None:
         """When all is quiet."""
         held: Counter[Point] = Counter()
-        for device in self.fleet.devices:
+        for device in self.fleet.members():
             self._look(device)
             held.update(self.rows[device.number].keys())
             assert not any(self.rows[device.number].values()), "a datapoint is still leaving"
             assert first_fault(device.store.audit())[0] is None, "the audit is broken"
             assert device.store.audit_fault() is None, "the audit has lost its end"
-        wrong = [point for point in self.first if (point in self.gone) != (held[point] == 0)]
+        out = self.fleet.expelled
+        away = {} if out is None else self.rows[out.number]  # what one who was thrown out has is out of reach
+        wrong = [
+            point
+            for point in self.first
+            if (point in self.gone and held[point] and (out is None or point[0] != out.own))  # nobody obeys it any more
+            or not (point in self.gone or held[point] or point in away)
+        ]
         assert not wrong, "a datapoint is lost, or one that was forgotten is still there"
         if self.fleet.schedule.keep == "move":
             assert max(held.values(), default=0) <= 1, "a datapoint is at two peers"
         self._same_stories()
+        self._graph_kept()
+
+    def _graph_kept(self) -> None:
+        """What a round has handed over is what the graph says, or less: starts in the middle add nothing."""
+        for device in self.fleet.members():
+            rows = device.store.db.execute(
+                "SELECT g.receiver, g.label, count(*) FROM given g JOIN outgoing o ON o.id = g.transfer "
+                "WHERE o.round = ? GROUP BY g.receiver, g.label",
+                (b"round",),
+            )
+            for receiver, label, number in rows:
+                assert number <= self.fleet.graph[device.own][receiver][label], "a link was handed over twice"
 
     def _same_stories(self) -> None:
         """What one peer says of a transfer, the other says, too."""
         phases = {"done": "committed", "returned": "refused"}
-        for device in self.fleet.devices:
+        for device in self.fleet.members():
             chain = [hash_ for _, _, hash_ in device.store.audit()]
             for transfer, receiver, phase in device.store.db.execute("SELECT id, receiver, phase FROM outgoing"):
+                if self.fleet.by_print[receiver] is self.fleet.expelled:
+                    continue
                 said = self.fleet.by_print[receiver].store.incoming(transfer, device.own).phase
                 assert phases[phase] == said, f"a transfer is {phase} here and {said} there"
-            for other in self.fleet.devices:
+            for other in self.fleet.members():
                 heads = other.store.db.execute("SELECT lines, hash FROM heads WHERE peer = ?", (device.own,))
                 assert all(lines == 0 or chain[lines - 1] == hash_ for lines, hash_ in heads), "two stories"

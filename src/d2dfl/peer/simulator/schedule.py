@@ -33,6 +33,8 @@ class Schedule:
     forgets: int
     bytes_a_second: float
     bytes_a_day: int
+    graph: float  # probability of a link between two peers of a graph that they follow
+    expels: bool  # one of them is thrown out
     real_keys: bool = False
 
     @property
@@ -70,5 +72,7 @@ def draw(seed: int, real_keys: bool = False) -> Schedule:
         forgets=int(generator.integers(0, 3)),
         bytes_a_second=np.inf if generator.random() < 0.7 else float(generator.uniform(20, 400)),
         bytes_a_day=1 << 40 if generator.random() < 0.8 else int(generator.integers(500, 1500)),
+        graph=0.0 if generator.random() < 0.5 else 0.5,
+        expels=bool(generator.random() < 0.2),
         real_keys=real_keys,
     )
