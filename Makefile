@@ -1,14 +1,14 @@
 # make run   sets itself up and runs the main job on an embedded default
 # make test  sets itself up and runs lint, types, tests, and every experiment at its smallest
 # With an NVIDIA card: make run TORCH=torch   (takes the GPU build instead of the CPU one)
-# Also what needs zenoh, Ray or TensorBoard: make test EXTRAS=peer,ray,tensorboard
+# Also what needs Ray or TensorBoard: make test EXTRAS=ray,tensorboard
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
 VENV ?= .venv
 BIN := $(VENV)/bin
 COMMA := ,
 EXTRAS ?=
-WITH := gcn,env,dev$(if $(EXTRAS),$(COMMA)$(EXTRAS))
+WITH := gcn,env,peer,dev$(if $(EXTRAS),$(COMMA)$(EXTRAS))
 READY := $(VENV)/.ready-$(subst =,_,$(TORCH))$(if $(EXTRAS),-$(subst $(COMMA),-,$(EXTRAS)))
 
 .PHONY: run test check lint types tests reproduce attack bench clean

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,tensorboard")
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
 from calling import call
 from d2dfl.network.files import load_network
@@ -242,9 +242,18 @@ finally:
 
 
 def test_a_peer_loads_neither_torch_nor_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("zenoh", reason="no zenoh: make test EXTRAS=peer,ray,tensorboard")
+    pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
     broken(monkeypatch)
     done = subprocess.run([sys.executable, "-c", LOADED, "kitchen"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded"
     assert "holds 6 datapoints" in done.stderr
+
+
+def test_without_the_extra_it_says_how_to_have_it() -> None:
+    code = "import sys; sys.modules['msgspec'] = None; sys.argv = ['d2dfl', 'peer', 'status']; import d2dfl.__main__ as m; m.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.strip() == (
+        "d2dfl: a peer needs the package msgspec and cryptography: install it with pip install 'd2dfl[peer]'"
+    )

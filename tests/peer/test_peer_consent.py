@@ -4,7 +4,7 @@ import datetime
 
 import pytest
 
-pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,tensorboard")
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
 from fleets import FAR, NOON_S, Small, rules
 from hypothesis import given

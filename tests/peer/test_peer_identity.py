@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("cryptography", reason="no cryptography: make test EXTRAS=peer,ray,tensorboard")
+pytest.importorskip("cryptography", reason="no cryptography: pip install 'd2dfl[peer]'")
 
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization

@@ -12,8 +12,8 @@ from queue import Queue
 
 import pytest
 
-pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,tensorboard")
-pytest.importorskip("zenoh", reason="no zenoh: make test EXTRAS=peer,ray,tensorboard")
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
+pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
 
 from fleets import Small, rules
 

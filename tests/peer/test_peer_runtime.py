@@ -9,7 +9,7 @@ from queue import Queue
 import numpy as np
 import pytest
 
-pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,tensorboard")
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
 from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.discovery import GraphFile

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,tensorboard")
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
 from d2dfl.peer import giving, peer
 from d2dfl.peer.handover import table

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,tensorboard")
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
 from fleets import NOON_S, Small, fill, rules
 

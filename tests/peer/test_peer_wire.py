@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.importorskip("msgspec", reason="no msgspec: make test EXTRAS=peer,ray,tensorboard")
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
 import msgspec
 from fleets import Small, rules
@@ -15,7 +15,9 @@ from d2dfl.peer.identity.keys import Key
 from d2dfl.peer.identity.roster import Member, Roster
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import LARGEST_FRAME, Frame, Writer, read_frame
-from peer_frames import Target, attack
+from d2dfl.peer.wire.messages import encode_body as encode
+from d2dfl.rng import stream
+from peer_frames import Target, attack, bodies
 
 
 def test_thousands_of_changed_frames_are_all_refused_and_in_the_audit() -> None:
@@ -23,6 +25,31 @@ def test_thousands_of_changed_frames_are_all_refused_and_in_the_audit() -> None:
     assert found["taken"] == 0
     assert found["in_audit"] == 6000
     assert int(str(found["audit_lines"])) < 15  # however many they are
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_member_that_signs_nonsense_breaks_nothing_and_takes_nothing(seed: int) -> None:
+    """Messages of every kind with changed bits, closed and signed as they should be: the decoder is all that stands between."""
+    small, draws = Small(size=3), stream(seed, "signed-nonsense")
+    small.allow(0, rules(small.prints(1)))
+    transfer = small.peers[0].giving.give(small.prints(1), {"a": 3}, small.now)
+    small.pump(lambda receiver, body: True)
+    liar, me = Writer(small.keys[2], small.boxes[2], 5), small.roster.members[0]
+    kinds = [encode(body) for body in bodies(small.prints(2))]
+    assert transfer is not None
+    kinds += [encode(say.Status(transfer, "committed", 1, say.Head(1, bytes(32)))), encode(say.Cancel(transfer))]
+    for number in range(1500):
+        content = bytearray(kinds[number % len(kinds)])
+        for _ in range(int(draws.integers(0, 4))):
+            content[int(draws.integers(len(content)))] = int(draws.integers(256))
+        small.peers[0].receive(liar.write_bytes(me, bytes(content), bool(draws.random() < 0.8)), small.now)
+        small.now += 0.01
+    assert {(0, n) for n in range(10)} <= small.held(0)
+    assert [record.id for record in small.stores[0].open_outgoing()] == [transfer]
+    assert small.stores[0].audit_fault() is None
+    assert small.peers[0].refused.total() > 300
+    small.wait(30.0)
+    assert {(0, n) for n in (0, 2, 4)} <= small.held(1)
 
 
 @given(st.binary(max_size=200))

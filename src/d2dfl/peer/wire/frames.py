@@ -70,8 +70,12 @@ class Writer:
 
     def write(self, member: Member, body: Body) -> bytes:
         """The next frame."""
+        return self.write_bytes(member, encode_body(body), not isinstance(body, PLAIN))
+
+    def write_bytes(self, member: Member, content: bytes, closed: bool) -> bytes:
+        """Likewise, of a message that is encoded already."""
         self.counter += 1
-        receiver, content, closed = member.fingerprint, encode_body(body), not isinstance(body, PLAIN)
+        receiver = member.fingerprint
         about = _about(self.own, receiver, self.run, self.counter)
         if closed:
             content = self.box.close(content, about, self.own, receiver, member.box)
