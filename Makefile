@@ -8,10 +8,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 COMMA := ,
 EXTRAS ?=
-WITH := gcn,env,peer,dev$(if $(EXTRAS),$(COMMA)$(EXTRAS))
+WITH := gcn,env,peer,docs,dev$(if $(EXTRAS),$(COMMA)$(EXTRAS))
 READY := $(VENV)/.ready-$(subst =,_,$(TORCH))$(if $(EXTRAS),-$(subst $(COMMA),-,$(EXTRAS)))
 
-.PHONY: run test check lint types tests reproduce attack bench clean
+.PHONY: run test check lint types tests reproduce docs attack bench clean
 
 run: $(READY)
 	$(BIN)/d2dfl compare --set data.allocation=labels:1 --set data.samples=40
@@ -37,6 +37,10 @@ reproduce: $(READY)
 	$(BIN)/d2dfl reproduce all --scale tiny --out build/reproduce-tiny > build/reproduce.log 2>&1 || { tail -40 build/reproduce.log; exit 1; }
 	$(BIN)/d2dfl report build/reproduce-tiny --out build/report.html
 
+# The documentation as a site that needs no network: build/site/index.html.
+docs: $(READY)
+	PYTHONPATH=dev $(BIN)/python -m docsite
+
 # Tries to lose a user's files and results, for an hour: docs/reliability.md.
 attack: $(READY)
 	$(BIN)/python benchmarks/attack/run.py
@@ -55,5 +59,5 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build runs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build runs .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

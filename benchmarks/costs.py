@@ -13,8 +13,8 @@ from collections import Counter
 
 import torch
 
+from d2dfl.experiment.cell_steps import train
 from d2dfl.paper.catalogue import experiment_names, load_experiment
-from d2dfl.paper.cells import train
 from d2dfl.paper.experiment import SCALES, Cell, Experiment
 
 TRAINED = "marginal"  # the contender that is measured, where there is one

@@ -1,8 +1,8 @@
 """What it costs to ask for something small: CPU seconds of short commands, user and system together, of all their processes.
 
 Commands run as processes of their own, in turns, `--repeat` times after one run that is not counted (it fills caches of
-compiled code); the median is printed, and the lowest in brackets. Several versions stand side by side when their source
-folders are named, and then take turns too:
+compiled code, and of bytecode, whatever the environment says); the median is printed, and the lowest in brackets. Several
+versions stand side by side when their source folders are named, and then take turns too:
 
     python benchmarks/start.py --source before=/tmp/before/src --source after=src --repeat 5
 """
@@ -30,10 +30,11 @@ HERE = Path(__file__).resolve().parent.parent / "src"
 
 def cpu_seconds(source: Path, command: str) -> float:
     """User and system seconds of one command and of the processes that it starts; not a number where it fails."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [sys.executable, "-m", "d2dfl", *command.split()],
-        env={**os.environ, "PYTHONPATH": str(source.resolve())},
+        env={**kept, "PYTHONPATH": str(source.resolve())},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         check=False,

@@ -13,6 +13,7 @@ import sys
 import tomllib
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -40,10 +41,20 @@ SAYS = {
 }
 
 
+def contract() -> dict[str, Any]:
+    """What import-linter holds."""
+    return dict(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0])
+
+
+def upward() -> set[tuple[str, str]]:
+    """Imports against the layers that are allowed: nothing follows from them."""
+    pairs = (text.split(" -> ") for text in contract()["ignore_imports"])
+    return {(box_of(who), box_of(whom)) for who, whom in pairs}
+
+
 def layers() -> list[list[str]]:
     """Rows of boxes, the highest first."""
-    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
-    rows = [[name.strip().removeprefix(f"{HOME}.") for name in row.split("|")] for row in contract["layers"]]
+    rows = [[name.strip().removeprefix(f"{HOME}.") for name in row.split("|")] for row in contract()["layers"]]
     known = [[name for name in row if name in SAYS] for row in rows]
     return [*(row for row in known if row), [SUPPORT]]
 
@@ -121,7 +132,7 @@ def draw(rows: list[list[str]], edges: set[tuple[str, str]]) -> bytes:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where the picture is old")
-    picture = draw(layers(), reduced(imports()))
+    picture = draw(layers(), reduced(imports() - upward()) | upward())
     if parser.parse_args().check:
         return int(not PICTURE.exists() or PICTURE.read_bytes() != picture)
     PICTURE.write_bytes(picture)

@@ -25,7 +25,7 @@ def seen_from(function: Callable[..., Any], stacks: list[list[str]]) -> Callable
 def test_the_road_of_compare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kernels: list[list[str]] = []
     executors: list[list[str]] = []
-    monkeypatch.setattr(marginal, "run_cycle", seen_from(marginal.run_cycle, kernels))
+    monkeypatch.setattr(marginal, "take_turns", seen_from(marginal.take_turns, kernels))
     monkeypatch.setattr(Dense, "train", seen_from(Dense.train, executors))
     small = ["--devices", "4", "--rounds", "1", "--set", "data.samples=20", "--set", "federation.interval=1"]
     settings = ["--set", "marginal.messages=60", "--set", "federation.model=mlp"]
@@ -39,7 +39,7 @@ def test_the_road_of_compare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 def test_the_roads_of_discover_and_compare_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
     kernels: list[list[str]] = []
-    monkeypatch.setattr(marginal, "run_cycle", seen_from(marginal.run_cycle, kernels))
+    monkeypatch.setattr(marginal, "take_turns", seen_from(marginal.take_turns, kernels))
     small = ["--devices", "4", "--set", "marginal.messages=60"]
     assert call(monkeypatch, "discover", "--method", "marginal", *small) == 0
     assert _road(kernels, "discover_and_print") == {("discover", "find")}

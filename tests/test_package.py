@@ -1,12 +1,15 @@
 """The package's front door."""
 
 import inspect
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import d2dfl
@@ -29,6 +32,55 @@ def test_the_front_door_needs_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+TINY = {"network.devices": 3, "data.samples": 20, "federation.rounds": 1}
+POINTS = np.repeat([2, 0, 0], 20)  # [datapoint] its partition, as in the network below
+HELD = np.split(np.arange(60), 3)
+
+
+def found() -> d2dfl.Discovery:
+    labels = {"network.partitions": 3, "network.labels_per_device": 1, "network.trust": "full"}
+    config = d2dfl.Config().with_(**{"network.devices": 3, **labels})
+    return d2dfl.discover(d2dfl.Network.generate(config), config, method="closest")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "call"),
+    [
+        ("seed cannot be -1", lambda: d2dfl.Network.generate(TINY, seed=-1)),
+        ("seed cannot be 'a'", lambda: d2dfl.discover(d2dfl.Network.generate(TINY), seed="a")),
+        ("network is of the type int: give a Network", lambda: d2dfl.discover(5)),
+        ("there is no method 'nothing'", lambda: d2dfl.compare(TINY, ["nothing"], 1)),
+        ("seeds cannot be []", lambda: d2dfl.compare(TINY, "none", [])),
+        ("seeds cannot be [0, 0]", lambda: d2dfl.compare(TINY, "none", [0, 0])),
+        ("seeds cannot be 1.5", lambda: d2dfl.compare(TINY, "none", 1.5)),
+        ("data is of the type int: give a Dataset", lambda: d2dfl.train(5)),
+        ("seed cannot be -1", lambda: d2dfl.exchange(found().graph, HELD, POINTS, np.zeros((3, 3)), seed=-1)),
+        (
+            "the holdings of device 0 are no numbers of datapoints: give whole numbers from 0 to 59",
+            lambda: d2dfl.exchange(found().graph, [[-1], [0], [1]], POINTS, np.zeros((3, 3)), seed=0),
+        ),
+        (
+            "threshold has the shape (3,)",
+            lambda: d2dfl.exchange(found().graph, HELD, POINTS, np.zeros(3), seed=0),
+        ),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(sentence: str, call: Callable[[], object]) -> None:
+    with pytest.raises(d2dfl.UserError, match=re.escape(sentence)):
+        call()
+
+
+def test_settings_methods_and_seeds_in_the_forms_that_come_to_mind() -> None:
+    one = d2dfl.compare(TINY, "closest", 1)
+    other = d2dfl.compare(d2dfl.Config().with_(**TINY), ["closest"], [0])
+    assert one.rows == other.rows
+    assert [row.method for row in one.rows] == ["closest", "none", "iid"]
+    listed = d2dfl.exchange(found().graph, [held.tolist() for held in HELD], POINTS.tolist(), np.zeros((3, 3)), seed=0)
+    usual = d2dfl.exchange(found().graph, HELD, POINTS, np.zeros((3, 3)), seed=0)
+    assert usual.moved > 0
+    assert all(map(np.array_equal, listed.holdings, usual.holdings))
 
 
 def test_what_a_user_needs_is_documented_and_typed() -> None:

@@ -50,8 +50,8 @@ __all__ = [
     "train",
 ]
 
-# Where each name is from. They are loaded when they are asked for: training alone needs no compiler and no SciPy, which
-# take half a second and 130 MB.
+# Where each name is from. They are loaded when they are asked for: settings and the list of methods need not even NumPy, a
+# discovery needs no PyTorch.
 _HOMES = {
     "METHODS": "discovery.methods",
     "Comparison": "experiment.compare",

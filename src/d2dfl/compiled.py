@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from numba import njit
+from numba.core.runtime.nrt import rtsys
 
 NOT_KEPT = (
     "compiled code is not kept: no folder for it can be written (set NUMBA_CACHE_DIR to one that can); "
@@ -36,7 +37,7 @@ class _Careful:
         """Compiled code, or None."""
         code = None
         try:
-            code = self._cache.load_overload(signature, target)
+            code = _kept_code(self._cache, signature, target)
         except OSError:
             pass
         except Exception:  # cut off, overwritten or by another program: unpickling may raise anything
@@ -56,6 +57,17 @@ class _Careful:
     def _forget(self) -> None:
         with suppress(Exception):
             Path(self._cache._cache_file._index_path).unlink(missing_ok=True)
+
+
+def _kept_code(cache: Any, signature: Any, target: Any) -> Any:
+    """Kept code, without all that Numba needs to compile some.
+
+    Numba's own `load_overload` begins with registering whatever it can compile, and loads SciPy's linear algebra for that: a
+    quarter of a short command's time. Kept code needs only the runtime that counts references; modules that it was made
+    from are imported by name as it is read. Where it must be compiled after all, Numba registers everything then.
+    """
+    rtsys.initialize(target)
+    return cache._load_overload(signature, target)
 
 
 def kernel(function: Any = None, **options: Any) -> Any:

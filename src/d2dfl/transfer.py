@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.config.sections.learning import Keeping
+from d2dfl.config.seeds import checked_seed
 from d2dfl.data.shares import whole_parts
 from d2dfl.errors import UserError
 from d2dfl.network import Network
@@ -151,6 +152,10 @@ def exchange(
         raise UserError(
             f"the graph has {graph.devices} devices and the holdings {len(holdings)}: they must be the same"
         )
+    seed, partition_of, threshold = checked_seed(seed), np.asarray(partition_of), np.asarray(threshold)
+    if threshold.ndim != 2 or len(threshold) != graph.devices:
+        raise UserError(f"threshold has the shape {threshold.shape}: give one for each device and partition")
+    holdings = [_numbers(points, len(partition_of), device) for device, points in enumerate(holdings)]
     pools = [_shuffled_pools(points, partition_of, threshold.shape[1], seed, d) for d, points in enumerate(holdings)]
     counts = np.array([[len(pool) for pool in device] for device in pools], dtype=np.int64).reshape(threshold.shape)
     # What is above the threshold, in whole datapoints.
@@ -175,6 +180,17 @@ def exchange(
         arrives, transmissions = _transmit(len(sent), float(loss), attempts, draws)
         transfers.append(Transfer(transmitter, receiver, sent, sent[arrives], transmissions))
     return _settle(holdings, transfers, keep)
+
+
+def _numbers(points: ArrayLike, datapoints: int, device: int) -> Indices:
+    """What a device holds, as numbers of datapoints that are there."""
+    held = np.asarray(points)
+    whole = held.ndim == 1 and (not held.size or held.dtype.kind in "iu")
+    if not whole or (held.size and not 0 <= held.min() <= held.max() < datapoints):
+        raise UserError(
+            f"the holdings of device {device} are no numbers of datapoints: give whole numbers from 0 to {datapoints - 1}"
+        )
+    return held.astype(np.int64, copy=False)
 
 
 def _transmit(number: int, loss: float, attempts: int, draws: np.random.Generator) -> tuple[NDArray[np.bool_], int]:

@@ -87,7 +87,7 @@ def test_comparison(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyt
         assert (values["objective"], values["share"]) == (row["objective"], row["share_of_best_known"])
         assert values["expected_moved"] == row["expected_datapoints_moved"]
         assert values["expected_after"] == row["distance_to_iid"]["after"]
-    note = Findings.load(tmp_path / "c").tables[0].note
+    note = Findings.load(tmp_path / "c").tables[0].words
     for sentence in (
         "share: of the way from no exchange to the best objective of these methods",
         "dist: distance to i.i.d. after the exchange (lower is better)",

@@ -52,16 +52,14 @@ def test_the_list_of_experiments_loads_neither_pytorch_nor_a_compiler() -> None:
     assert not loaded("reproduce", "list") & {"numba", "torch", "scipy", "sklearn", "matplotlib"}
 
 
-def test_a_discovery_loads_only_the_compiler() -> None:
-    found = loaded("discover", "--devices", "5", "--method", "closest")
-    assert not found & {
-        "torch",
-        "scipy.spatial",
-        "scipy.special",
-        "sklearn",
-        "networkx",
-        "matplotlib",
-    }  # Numba takes bare SciPy
+@pytest.mark.parametrize("method", ["marginal", "closest", "qlearning"])
+def test_a_discovery_loads_only_what_runs_kept_kernels(method: str) -> None:
+    command = ["discover", "--devices", "5", "--method", method, "--set", "qlearning.steps=5"]
+    loaded(*command)  # compiles them where nobody has
+    found = loaded(*command)
+    assert not found & {"torch", "sklearn", "networkx", "matplotlib", "ssl"}
+    # Numba takes bare SciPy; its linear algebra is what only compiling needs.
+    assert not found & {"scipy.linalg", "scipy.spatial", "scipy.special"}
 
 
 @pytest.mark.parametrize("arguments", [["data", "list"], ["data", "info", "fmnist"]])

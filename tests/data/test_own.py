@@ -248,6 +248,8 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("test is no pair", (X, CLASSES, DEVICE), {"test": X}),
     ("the test part has inputs of the shape", (X, CLASSES, DEVICE), {"test": (X[:3, :2], CLASSES[:3])}),
     ("the test part has the label '7'", (X, CLASSES, DEVICE), {"test": (X[:1], [7])}),
+    ("the test part has the label '0.7', which y does not have", (X, CLASSES, DEVICE), {"test": (X[:2], [1.0, 0.7])}),
+    ("the test part has the label 'nan', which y does not have", (X, CLASSES, DEVICE), {"test": (X[:1], [np.nan])}),
 ]
 
 

@@ -11,14 +11,8 @@ from d2dfl import Config, Network
 from d2dfl.config.metrics import METRICS, Metric
 from d2dfl.discovery.discover import discover
 from d2dfl.discovery.equations.diversity import distances_to
-from d2dfl.discovery.equations.reward import Terms
-from d2dfl.discovery.game import state as game
-from d2dfl.discovery.game.board import board_of, free_choice
-from d2dfl.discovery.game.revisions import revise
-from d2dfl.discovery.methods import marginal
-from d2dfl.discovery.plain.reference import PlainMarginal
 from d2dfl.errors import UserError
-from d2dfl.rng import device_keys
+from fleets import compiled, fleet_of
 
 CALLS = {"interpreted": 0}
 
@@ -75,20 +69,14 @@ def test_what_numba_cannot_compile_is_called_in_python_with_a_warning() -> None:
     assert mine.graph.slots.tolist() == discover(network, config).graph.slots.tolist()
 
 
-def test_the_learner_equals_plain_python_step_by_step() -> None:
-    config = config_of("best", **{"reward.metric": "skewed"})
+def test_the_learner_equals_devices_that_exchange_messages() -> None:
+    config = config_of("best", **{"reward.metric": "skewed", "marginal.messages": 100})
     network = Network.generate(config, 7)
-    terms, keys = Terms.of(config.reward), device_keys(7, "m", devices=9)
-    board = board_of(network, terms)
-    play, learner = game.start(board, terms, 1), marginal.introduce(board, terms, 500)
-    plain = PlainMarginal(network, config, keys)
-    plain.bonus = learner.bonus.copy()
-    free = free_choice(board, config.discovery.no_link)
-    for turn in range(27):
-        device = turn % 9
-        revise(board, terms, play, learner, keys[device], device, 0, 0.05, free)
-        plain.revise(device, 0.05)
-        assert play.slots.tolist() == plain.slots.tolist()
+    play, learner, rules = compiled(network, config, 7)
+    fleet = fleet_of(network, config, 7, learner)
+    fleet.introduce()
+    fleet.run(rules)
+    assert play.slots.tolist() == fleet.slots().tolist()
     assert (play.slots >= 0).any()
 
 

@@ -10,6 +10,7 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.pair_claims import claim_values, claims, single_label
 from d2dfl.discovery.methods import marginal
+from d2dfl.partition.masked.bill import masked_sum_cost
 from d2dfl.partition.sketches import VALUES
 
 
@@ -143,10 +144,13 @@ def test_what_wishes_cost() -> None:
         marginal.introduce(board, terms, 500, spread, 2, apart)
         for spread, apart in ((0.0, None), (0.05, None), (0.05, np.ones((6, 6))))
     )
-    assert turns.messages[0] == alike.messages[0] == without.messages[0] + 2 * 2 * 12  # the list, twice round
+    assert turns.messages[0] == without.messages[0] + 2 * 2 * 12  # the list, twice round
     assert turns.counts[0] == alike.counts[0] == without.counts[0] + 2 * 2 * 12 * 15
-    assert turns.reals[0] == without.reals[0]
-    assert alike.reals[0] == without.reals[0] + 2 * 12 * 6 * VALUES  # travel with the counts
+    assert turns.bits[0] == without.bits[0]
+    # Two more masked sums: who contributes, and the sketches.
+    sums = masked_sum_cost(12, [6, 6 * (VALUES + 1)], word_bits=64, keys=False)
+    assert alike.messages[0] == turns.messages[0] + sums.messages
+    assert alike.bits[0] == turns.bits[0] + sums.bits
 
 
 def test_alike_labels_meet_in_a_network() -> None:

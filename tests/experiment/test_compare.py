@@ -148,12 +148,12 @@ def test_the_table_says_what_it_shows(tmp_path: Path) -> None:
     assert cells(replace(result.rows[0], gap_closed=-0.001, moved=-0.0))[2:5:2] == ["0.00", "0"]
     flat = [{**values, "scores": [0.5] * len(values["scores"]), "higher_is_better": False} for values in result.values]
     flat[0]["scores"] = [0.6] * len(flat[0]["scores"])  # worse, where lower is better: it never gets to 0.5
-    unknown = table_of(replace(result, values=tuple(flat))).note
+    unknown = table_of(replace(result, values=tuple(flat))).words
     assert "– in gap closed: iid is not clearly better than none (fewer than 3 seeds: by more than 0.02)" in unknown
     assert "– in rounds: " in unknown
     assert "score: accuracy (lower is better)," in unknown
-    assert "score: accuracy," in table.note
-    assert "as it went, not as it was expected" in table.note
+    assert "score: accuracy," in table.words
+    assert "as it went, not as it was expected" in table.words
     held = [len(points) for points in result.prepared[0].setting.holdings]
     first = (tmp_path / "one" / "config.toml").read_text().splitlines()[0]
     assert first == f"# used: 10 devices with {held[0]} of the 1,438 datapoints of digits each (labels:2)"

@@ -12,12 +12,12 @@ from comparisons import compared, contents, small
 from d2dfl import UserError, preset
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.experiment.cell import Cell
+from d2dfl.experiment.cell_steps import dataset_of, prepared
 from d2dfl.experiment.compare import compare, plan_of
 from d2dfl.experiment.crowd import distance_chart, draw_crowd
 from d2dfl.experiment.pipeline import train
 from d2dfl.experiment.store import run_folder
 from d2dfl.federation import State, training
-from d2dfl.paper.cells import dataset_of, prepared
 from d2dfl.report.findings import Findings
 from d2dfl.transfer import held_counts
 
@@ -37,7 +37,7 @@ def test_a_crowd_has_a_histogram_and_arrays_instead_of_a_map(tmp_path: Path) -> 
     found = Findings.load(tmp_path / "run")
     assert found.maps == ()
     assert [picture.file for picture in found.pictures] == ["graphs.png"]
-    chart = found.charts[1]
+    chart = found.charts[-1]
     assert [line.title for line in chart.lines] == ["before the exchange", "Closest", "i.i.d. shuffle"]
     assert all(sum(line.mean) == pytest.approx(1) for line in chart.lines)
     files = {path.name for path in (tmp_path / "run" / "graphs").iterdir()}

@@ -323,7 +323,7 @@ def test_names_are_on_the_page() -> None:
     drawn = map_of("A house", result.discovery.network, [layer_of("Closest", result.discovery)])
     assert drawn.devices == tuple(sorted(names))
     assert drawn.partitions == ("0", "1", "2")
-    widget = str(map_widget(drawn, {"closest": 0}))
+    widget = str(map_widget([drawn], {"closest": 0}))
     assert '"names": ["attic"' in widget.replace("&quot;", '"') or '"names":["attic"' in widget.replace("&quot;", '"')
     assert read_record(Map, json.loads(json.dumps(dataclasses.asdict(drawn)))) == drawn
 

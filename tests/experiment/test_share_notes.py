@@ -61,7 +61,11 @@ def test_settings_by_name() -> None:
     assert by_name.discovery.config.discovery.edges == 2
     network = Network.generate(preset("best").with_(**{"network.devices": 6}), 0)
     assert discover(network, {"discovery.edges": 1}, method="closest").config.discovery.edges == 1
-    for wrong, says in (({"discovery.edge": 2}, "there is no field"), ([2], "config is a list"), ({2: 3}, "config is")):
+    for wrong, says in (
+        ({"discovery.edge": 2}, "there is no field"),
+        ([2], "config is of the type list"),
+        ({2: 3}, "config is"),
+    ):
         with pytest.raises(UserError, match=says):
             shared(config=wrong)
         with pytest.raises(UserError, match=says):

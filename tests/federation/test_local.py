@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from d2dfl import UserError
 from d2dfl.federation import SCHEMES, Federated, FederationConfig, Loss, start, train, triplet
-from d2dfl.federation.batches import Batches, plan_of
+from d2dfl.federation.batches import Batches, Part, plan_for
 from d2dfl.federation.executors.capacity import bytes_per_device, free_bytes
 from d2dfl.federation.executors.choice import processor
 from d2dfl.federation.executors.loop import Job, draws_nothing
@@ -113,8 +113,8 @@ def test_loop_and_stack_agree(
 
 def test_parts_of_a_plan_are_equally_wide() -> None:
     batches = Batches([np.arange(4) + 4 * device for device in range(5)], 0, 2)
-    everyone, some = np.ones(5, dtype=bool), np.array([True, False, True, False, True])
-    plan = plan_of([(batches, everyone, np.zeros(5, dtype=np.int64))], 3, [0])
+    everyone, some = np.arange(5), np.array([0, 2, 4])
+    plan = plan_for([Part(batches, everyone, np.zeros(5, dtype=np.int64))], everyone, 3)
     parts = list(plan.parts(2))
     assert [part.rows.tolist() for part in parts] == [[0, 1], [2, 3], [4, 4]]
     assert [part.real for part in parts] == [2, 2, 1]
@@ -122,7 +122,7 @@ def test_parts_of_a_plan_are_equally_wide() -> None:
     assert isinstance(parts[2].chosen, np.ndarray)
     assert all(part.indices.shape == (3, 2, 2) for part in parts)
     assert np.array_equal(np.concatenate([part.keys for part in parts], axis=1)[:, :5], plan.keys)
-    scattered = plan_of([(batches, some, np.zeros(5, dtype=np.int64))], 1, [0])
+    scattered = plan_for([Part(batches, some, np.zeros(3, dtype=np.int64))], some, 1)
     assert isinstance(scattered.chosen, np.ndarray)
     assert [part.rows.tolist() for part in scattered.parts(4)] == [[0, 2, 4, 4]]
 
@@ -183,10 +183,11 @@ def test_minibatches_are_drawn_without_replacement_and_from_streams_of_their_own
     assert Batches(members, 5, 4).draw(2, 7, 2).tolist() == [[50, 51, 52]] * 2, "a small device takes all it has"
 
 
-def test_a_plan_leaves_out_who_does_not_train() -> None:
+def test_a_plan_puts_the_devices_of_several_runs_side_by_side() -> None:
     batches = Batches([np.arange(4), np.arange(0), np.arange(4, 6), np.arange(6, 9)], 0, 4)
-    here = np.array([True, True, False, True])
-    plan = plan_of([(batches, here, np.zeros(4, dtype=np.int64))] * 2, 2, [0, 100])
+    here, nothing = np.array([0, 3]), np.zeros(2, dtype=np.int64)
+    parts = [Part(batches, here, nothing), Part(batches, here, nothing, offset=100)]
+    plan = plan_for(parts, np.concatenate([here, 4 + here]), 2)
     assert plan.rows.tolist() == [0, 3, 4, 7]
     assert plan.counts.tolist() == [4, 3, 4, 3]
     assert plan.indices.shape == (2, 4, 4)

@@ -20,6 +20,7 @@ from d2dfl.energy.radios import RADIOS
 from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.cells import stored
+from d2dfl.experiment.gpu import run_on_gpu
 from d2dfl.experiment.grid import GridProgress, GridTask, run_grid
 from d2dfl.experiment.measures import final
 from d2dfl.paper import (
@@ -30,7 +31,6 @@ from d2dfl.paper import (
     interval,
 )
 from d2dfl.paper.catalogue import claims_of, experiment_names, load_experiment, scripts_folder
-from d2dfl.paper.gpu import run_on_gpu
 from d2dfl.paper.run import Request, _cells, reproduce
 from d2dfl.paper.verdicts import (
     Quantity,

@@ -37,13 +37,13 @@ def results(none: float, iid: float, higher_is_better: bool = True, points: tupl
 def test_dashes_and_directions_are_explained() -> None:
     table = method_table(results(0.5, 0.4), POINT, "title")  # i.i.d. is worse: no gap
     assert [row[2:4] for row in table.rows] == [("–", "–")] * 2
-    assert "(–: all hold one)" in table.note
-    assert "(–: the shuffle is not clearly better)" in table.note
-    assert "lower is better" not in table.note
+    assert "(–: all hold one)" in table.words
+    assert "(–: the shuffle is not clearly better)" in table.words
+    assert "lower is better" not in table.words
     table = method_table(results(0.5, 0.4, higher_is_better=False), POINT, "title")
     assert [row[3] for row in table.rows] == ["0.00", "1.00"]
-    assert "(lower is better)" in table.note
-    assert "the shuffle is not" not in table.note
+    assert "(lower is better)" in table.words
+    assert "the shuffle is not" not in table.words
 
 
 def test_a_sweep_says_which_way_is_better_and_what_is_missing() -> None:
@@ -67,5 +67,5 @@ def test_no_minus_before_zero_and_no_nan_in_tables_of_experiments() -> None:
     found = {(point.name, "none", seed): measured for point in points[1:] for seed in range(3)}
     table, *_ = propagation.show(Results(points, (0, 1, 2), found, scale="tiny")).tables
     assert table.rows[0][1:] == ("–", "0.500 ± 0.000")
-    assert "–: not measured" in table.note
+    assert "–: not measured" in table.words
     assert not np.isnan([float(cell.split()[0]) for row in table.rows[1:] for cell in row[1:]]).any()

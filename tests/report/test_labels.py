@@ -54,8 +54,8 @@ def test_levels_fit_the_number_of_classes(classes: int, texts: tuple[str, ...], 
     legends = [text.get_text() for artist in figure.axes[0].artists for text in getattr(artist, "texts", [])]
     assert set(texts) <= set(legends)
     assert set(texts) <= {trace.get("name") for trace in plotly_arguments((tmp_path / "graph.html").read_text())[0]}
-    widget = str(map_widget(map_of("Map", found.network, [layer_of("Closest", found)]), {"closest": 0}))
-    assert all(text in widget for text in texts)
+    widget = str(map_widget([map_of("Map", found.network, [layer_of("Closest", found)])], {"closest": 0}))
+    assert all(text in widget for text in level_texts(link_cuts(classes), classes))
 
 
 def test_a_device_is_what_is_read_first() -> None:
@@ -137,8 +137,8 @@ def test_own_links_have_a_map_on_the_page_too() -> None:
     assert drawn.unit == ""
     assert map_stage(drawn, 400.0).points_per_m == 0
     data = json.loads(
-        str(map_widget(drawn, {"marginal": 0})).partition('application/json">')[2].partition("</script>")[0]
-    )
+        str(map_widget([drawn], {"marginal": 0})).partition('application/json">')[2].partition("</script>")[0]
+    )["maps"][0]
     assert data["labels"] == list(names)
     assert not data["inside"]
     assert len(data["places"]) == 4

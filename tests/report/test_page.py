@@ -23,7 +23,7 @@ from d2dfl.errors import UserError
 from d2dfl.report import look as page_look
 from d2dfl.report.drawing import picture as draw
 from d2dfl.report.findings import FILE, REPRODUCED, Chart, Findings, Line, Picture, Verdict
-from d2dfl.report.look import COLOURS, dash_of, logarithmic, palettes, slug, slugs, titles
+from d2dfl.report.look import COLOURS, IID_COLOUR, dash_of, logarithmic, palettes, slug, slugs, titles
 from d2dfl.report.page import data as page_data
 from d2dfl.report.page.data import PageEntry, load_entries, picture_uri
 from d2dfl.report.page.page import STYLES, page
@@ -113,15 +113,20 @@ def test_the_numbers_of_a_map_reach_the_script(tmp_path: Path) -> None:
         Reader(page([PageEntry(demo.comparison(), demo.write(demo.comparison(), tmp_path), ())])),
         demo.device_map(),
     )
-    data = next(data for data in reader.data if "layers" in data)
+    (data, other) = next(data for data in reader.data if "maps" in data)["maps"]
+    assert other["title"] == demo.comparison().maps[1].title
+    assert data["distance"] == pytest.approx(item.distance, rel=1e-5)
     assert data["partitions"] == list(item.partitions)
     for layer, drawn in zip(item.layers, data["layers"], strict=True):
         assert drawn["satisfied"] == list(layer.satisfied)
-        assert drawn["level"] == [0 if count < 4 else 1 if count == 4 else 2 for count in layer.satisfied]
+        assert drawn["distance"] == pytest.approx(layer.distance, rel=1e-5)
+        assert drawn["scores"] == pytest.approx(layer.scores, rel=1e-5)
+        assert drawn["went"] == [list(row) for row in layer.went]
         for link, line in zip(layer.links, drawn["links"], strict=True):
             assert (line["from"], line["to"], line["trusted"]) == (link.transmitter, link.receiver, link.trusted)
             assert line["loss"] == pytest.approx(link.loss, rel=1e-5)
             assert line["level"] == (0 if link.trusted < 3 else 1 if link.trusted < 5 else 2)
+            assert line["went"] == list(link.went)
             assert dict(map(tuple, line["amounts"])) == {i: n for i, n in enumerate(link.amounts) if n}
 
 
@@ -136,7 +141,7 @@ def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     assert [str(image["src"]).split(",")[0] for image in images] == ["data:image/png;base64"]
     assert not [name for _, attributes in reader.elements for name in attributes if name.startswith("on")]
     assert len([name for name, _ in reader.elements if name == "script"]) == len(reader.data) + 1
-    assert {data["title"] for data in reader.data} == {HOSTILE}
+    assert {data["title"] for data in reader.data} == {HOSTILE, "Who sends to whom, 2 networks"}
     assert reader.texts.count(HOSTILE) > 20
 
 
@@ -312,8 +317,9 @@ def record(*names: str) -> Findings:
 def test_a_method_has_one_colour_and_strangers_take_the_others() -> None:
     first, second = palettes([demo.comparison(), record("1 link", "none", "2 links")])
     assert all(first[name] == second[name] == palettes([record()])[0][name] for name in METHODS)
-    assert first["none"] is first["iid"] is None
-    assert len({first[name] for name in METHODS if name != "none"}) == len(COLOURS)
+    assert first["none"] is None
+    assert first["iid"] == IID_COLOUR
+    assert {first[name] for name in METHODS if name != "none"} == set(range(len(COLOURS))) - {IID_COLOUR}
     alone, first, second = palettes(
         [record("a", "b"), record("marginal", "ours, 5 links"), record("c", "ours, 5 links")]
     )
@@ -327,7 +333,7 @@ def test_a_label_has_the_colour_of_its_series_wherever_it_is() -> None:
     first, second = titles([named, Findings("y", "y")])
     assert first == second
     assert first["marginal (ours)"] == first["marginal"] == 0
-    assert first["i.i.d. shuffle"] is None
+    assert first["i.i.d. shuffle"] == first["iid"] == IID_COLOUR
 
 
 def test_the_style_has_the_colours_of_the_figures() -> None:

@@ -157,6 +157,48 @@ def test_a_network_of_labels_compiles_nothing_for_data_clusters_and_nothing_twic
     assert lines == ["True 0", "[]"]
 
 
+MORE = """
+import sys
+import numpy as np
+from d2dfl.compiled import kernel
+
+@kernel
+def table(rows):
+    found = np.empty((rows, 2))  # counted by the runtime
+    for row in range(rows):
+        found[row, 0], found[row, 1] = row, row * row
+    return found
+
+@kernel
+def words(letters):
+    counted = {"a": 0}  # hashed with a secret of this process
+    for letter in letters:
+        counted[letter] = counted.get(letter, 0) + 1
+    return counted["a"]
+
+@kernel
+def solved(matrix):
+    return np.linalg.solve(matrix, matrix[0])
+"""
+CALL_MORE = """
+import more, numpy, sys
+print(more.table(3).tolist(), sum(more.table.stats.cache_hits.values()), "scipy.linalg" in sys.modules)
+print(more.words("banana"), sum(more.words.stats.cache_hits.values()))
+print(more.solved(2.0 * numpy.eye(2)).tolist(), sum(more.solved.stats.cache_hits.values()))
+fresh = more.kernel(lambda rows: more.table(rows).sum())
+print(fresh(4))
+"""
+
+
+def test_kept_code_is_loaded_without_what_compiling_needs(folder: Path) -> None:
+    (folder / "more.py").write_text(MORE)
+    run(folder, "-c", CALL_MORE)
+    lines = run(folder, "-c", CALL_MORE)
+    assert lines[0] == "[[0.0, 0.0], [1.0, 1.0], [2.0, 4.0]] 1 False"
+    # Whatever code needs is there all the same, and more can be compiled.
+    assert lines[1:] == ["3 1", "[1.0, 0.0] 1", "20.0"]
+
+
 TRAINED = """
 import hashlib
 import numpy as np

@@ -26,6 +26,8 @@ COMPLETE = "_D2DFL_COMPLETE"  # what a shell sets when it asks how a line could 
 
 # Threads that wait actively fight for busy cores: beside other work a training took more than twice as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# NumPy's do so for 2^28 ticks of the clock from when it is loaded: a tenth of a second of every short command. 2^20 will do.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
 
 # Typer escapes brackets for rich even where rich's markup is off: plain help would say \\[default: …].
 typer.core.HAS_RICH = False

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     from d2dfl.report.findings import Table as FoundTable
 
 
+SHOWN = 2  # tables on a terminal; that of every device is for the page
+
+
 def compare_and_print(
     config: Config,
     methods: Sequence[str],
     seeds: Sequence[int],
+    *,
     out: Path | None,
     default: Path,
     resume: bool,
@@ -121,7 +125,7 @@ def _print_tables(tables: "Sequence[FoundTable]") -> None:
         for row in found.rows:
             table.add_row(*row)
         console.print(table)
-        for line in found.note.split("; "):
+        for line in filter(None, found.words.split("; ")):
             console.print(line)
 
 
@@ -130,11 +134,11 @@ def _show_finished(folder: Path) -> None:
     from d2dfl.report.findings import Findings
 
     with suppress(UserError):
-        _print_tables(Findings.load(folder).tables)
+        _print_tables(Findings.load(folder).tables[:SHOWN])
     say(f"results: {folder}, which was finished before; nothing was run")
 
 
-def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
+def rerun_and_print(folder: Path, *, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.methods import IID, method_named
     from d2dfl.experiment.store import comparison_in, plugins_of
@@ -144,7 +148,7 @@ def rerun_and_print(folder: Path, out: Path | None, default: Path, resume: bool,
     try:
         config, methods, seeds = comparison_in(folder)
         names = [method_named(name).name for name in methods if name != IID]
-        compare_and_print(config, names, seeds, out, default, resume, logs)
+        compare_and_print(config, names, seeds, out=out, default=default, resume=resume, logs=logs)
     except UserError as error:
         absent = plugins_of(folder) if str(error).startswith("there is no ") else []
         if not absent:

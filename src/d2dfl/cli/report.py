@@ -27,7 +27,7 @@ def write_page(names: list[str], given: Path | None, figures: bool, title: str) 
     runs = list(map(Path, names))
     out = given or _default(runs)
     if out.is_dir():
-        raise UserError(f"{out} is a folder: name a file, such as {out / 'report.html'}")
+        raise UserError(f"{out} is a folder: name a file, such as {out / PAGE}")
     if out.suffix not in (".html", ".htm"):
         raise UserError(f"cannot write a page to {str(out)!r}: name a file that ends in .html")
     if out.exists() and b'content="d2dfl' not in read_bytes(out)[:4000]:

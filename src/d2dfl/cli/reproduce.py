@@ -136,8 +136,8 @@ def _print_findings(found: Findings) -> None:
         for row in each.rows:
             table.add_row(*row)
         console.print(table)
-        if each.note:
-            console.print(each.note)
+        if each.words:
+            console.print(each.words)
     if found.verdicts:
         _print_verdicts(found.verdicts)
     for note in found.notes:

@@ -108,7 +108,9 @@ def config_from(given: Config | Mapping[str, Any] | None, base: Config) -> Confi
         return given or base
     if not isinstance(given, Mapping) or not all(isinstance(path, str) for path in given):
         kind = type(given).__name__
-        raise UserError(f'config is a {kind}: give a Config, or fields by name such as {{"discovery.edges": 2}}')
+        raise UserError(
+            f'config is of the type {kind}: give a Config, or fields by name such as {{"discovery.edges": 2}}'
+        )
     return base.with_(**given)
 
 

@@ -28,3 +28,4 @@ METRICS: dict[str, Metric] = {
         Metric("jensen-shannon", "square root of the Jensen-Shannon divergence, base 2"),
     )
 }
+BUILT_IN = tuple(METRICS)  # before a plug-in adds one; compiled code knows them by their places

@@ -29,7 +29,10 @@ def checked_seed(seed: Any) -> int:
 
 def checked_seeds(seeds: int | Iterable[int], first: int = 0) -> list[int]:
     """Seeds by how many, from the first one on, or by which."""
-    chosen = [first + number for number in range(seeds)] if isinstance(seeds, int) else list(map(checked_seed, seeds))
-    if not are_seeds(chosen):
-        raise UserError(f"seeds cannot be {seeds!r:.40}: give how many, 1 to {MOST_SEEDS:,}, or which")
+    if isinstance(seeds, Integral):
+        chosen = [first + number for number in range(int(seeds))]
+    else:
+        chosen = list(map(checked_seed, seeds)) if isinstance(seeds, Iterable) else []
+    if not are_seeds(chosen) or len(set(chosen)) < len(chosen):
+        raise UserError(f"seeds cannot be {seeds!r:.40}: give how many, 1 to {MOST_SEEDS:,}, or which, each once")
     return chosen

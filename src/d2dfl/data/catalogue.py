@@ -2,15 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from d2dfl.data import readers
+from d2dfl.data.dataset import Kind
 from d2dfl.data.files import File, Form
 from d2dfl.data.readers import Paths, Raw
-
-Kind = Literal["image", "signal", "table"]
 
 
 @dataclass(frozen=True)

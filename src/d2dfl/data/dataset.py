@@ -1,14 +1,14 @@
 """The Dataset record: data that is ready to train on, and who holds what of it where the data says so."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.data.catalogue import Kind
 from d2dfl.notebook import counted, facts_html, line
 
+Kind = Literal["image", "signal", "table"]
 ROWS = 4096  # read at a time, where a whole array of float64 would be large
 
 

@@ -7,9 +7,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.data.catalogue import Kind
 from d2dfl.data.columns import Arrays, RowError, array_of, arrays_from, listed, numbers
-from d2dfl.data.dataset import Dataset, Owners, standardise
+from d2dfl.data.dataset import Dataset, Kind, Owners, standardise
 from d2dfl.data.datasets import FEWEST, LARGEST_VALUE, split_rows
 from d2dfl.errors import UserError
 from d2dfl.memory import check_memory
@@ -215,6 +214,11 @@ def _text(value: Any) -> Any:
     return value if isinstance(value, int | np.integer) else str(value)
 
 
+def _whole(value: Any) -> Any:
+    """A number without a fraction as a whole one; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _missing(values: NDArray[Any]) -> int | None:
     """The first row without a value."""
     if values.dtype.kind == "f":
@@ -305,7 +309,7 @@ def _test_part(
     if not names:
         return inputs, numbers("test targets", values).astype(np.float32)
     place = {name: number for number, name in enumerate(names)}
-    texts = [str(_text(value)) for value in (values.astype(np.int64) if values.dtype.kind == "f" else values).tolist()]
+    texts = [str(_text(_whole(value))) for value in values.tolist()]
     unknown = next((text for text in texts if text not in place), None)
     if unknown is not None:
         raise UserError(f"the test part has the label {unknown!r:.40}, which y does not have: it has {listed(names)}")

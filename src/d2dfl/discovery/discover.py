@@ -10,6 +10,7 @@ import numpy as np
 
 from d2dfl.compiled import logged
 from d2dfl.config import Config, config_from
+from d2dfl.config.seeds import checked_seed
 from d2dfl.discovery import changing_channel
 from d2dfl.discovery.equations.worth import clusters_after
 from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of, joined, outside_requests
@@ -113,7 +114,11 @@ def discover(
     1. choose the method; 2. find its links, all at once or stage by stage (R16); 3. settle what moves over them;
     4. measure.
     """
-    config = config_from(config, Config())
+    config, seed = config_from(config, Config()), checked_seed(seed)
+    if not isinstance(network, Network):
+        raise UserError(
+            f"network is of the type {type(network).__name__}: give a Network, such as Network.generate(config)"
+        )
     chosen = method_named(method or config.discovery.method)
     if config.channel.dynamic:
         network = changing_channel.at_exchange(network, config.channel, seed)

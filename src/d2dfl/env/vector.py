@@ -217,7 +217,9 @@ def _round(
     for device in range(devices):
         for number in range(edges):
             set_link(board, terms, play, device, number, np.int64(links[device, number]))
-    local[:] = play.local
+    # Not local[:] = …: that takes the compiler a second, for the sentence about a wrong shape.
+    for device in range(devices):
+        local[device] = play.local[device]
     agreement = agreement_in(play.shape)
     whole = total_reward(terms, play.local, agreement, board.members, board.budget, play.used)
     objective = whole / devices

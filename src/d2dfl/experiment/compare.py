@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.config import Config
+from d2dfl.config import Config, config_from
+from d2dfl.config.seeds import checked_seeds
 from d2dfl.data import Dataset
-from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
+from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE, methods_named
 from d2dfl.energy.ledger import Ledger
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.cells import keep_cells
+from d2dfl.experiment.device_scores import KEY, device_scores, label_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
+from d2dfl.experiment.maps import MANY
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
 from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
@@ -34,6 +37,7 @@ from d2dfl.notebook import counted, line, table_html
 from d2dfl.progress import Share, Step, silent
 from d2dfl.report.look import slugs
 from d2dfl.storage import make_folder, write_whole
+from d2dfl.transfer import held_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +92,7 @@ class Comparison:
         from d2dfl.experiment.findings import against_table, table_of
 
         tables = {"Comparison": table_of(self), "Against the best other method": against_table(self)}
-        return "".join(table_html(title, table.columns, table.rows, table.note) for title, table in tables.items())
+        return "".join(table_html(title, table.columns, table.rows, table.words) for title, table in tables.items())
 
     def plot(self, path: "str | Path | None" = None) -> "Figure":
         """Score against rounds as a figure; with a path (.png, .svg, .pdf) it is drawn there, too."""
@@ -126,9 +130,10 @@ def title_of(method: str) -> str:
     return "i.i.d. shuffle" if method == IID else METHODS[method].title
 
 
-def with_yardsticks(methods: Sequence[str]) -> list[str]:
+def with_yardsticks(methods: str | Sequence[str]) -> list[str]:
     """Methods, each once, and what they are held against: no exchange and the i.i.d. shuffle."""
-    return list(dict.fromkeys([*(name for name in methods if name != IID), NO_EXCHANGE, IID]))
+    named = methods_named(methods if isinstance(methods, str) else [name for name in methods if name != IID])
+    return list(dict.fromkeys([*named, NO_EXCHANGE, IID]))
 
 
 def plan_of(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> Plan:
@@ -137,9 +142,9 @@ def plan_of(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> Pla
 
 
 def compare(
-    config: Config,
-    methods: Sequence[str],
-    seeds: Sequence[int],
+    config: Config | Mapping[str, Any] | None,
+    methods: str | Sequence[str],
+    seeds: int | Sequence[int],
     record: RunFolder | None = None,
     progress: Step = silent,
     logs: Sequence[str] = (),
@@ -148,11 +153,13 @@ def compare(
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
+    `config`: all settings, or those that are changed by their names. `methods`: names, or "all". `seeds`: how many, or which.
     With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
     where scores are written in that folder while training goes on: tensorboard, csv. Data, links and model are those that
     the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see.
     """
     check_logs(logs)
+    config, seeds = config_from(config, Config()), checked_seeds(seeds)
     cells = [Cell("", name, name, seed, config) for seed in seeds for name in with_yardsticks(methods)]
     # First of all: minutes of discovery would be in vain for a model that is not there, rows that fit nowhere, or a checkpoint
     # that turns out to be damaged.
@@ -209,10 +216,13 @@ class TrainedModels:
     record: RunFolder | None
     weights: dict[int, Weights] = field(default_factory=dict)  # empty with a run folder: they are in a file by now
     embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
+    label_scores: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
 
     def keep(self, number: int, data: Federated, state: State) -> None:
-        """Its models, and what an encoder of the first seed makes of test inputs."""
-        if paradigm_of(self.config).loss is not None and self.cells[number].seed == self.cells[0].seed:
+        """Its models, how they do on each label, and what an encoder of the first seed makes of test inputs."""
+        encodes = paradigm_of(self.config).loss is not None
+        self.label_scores[number] = None if encodes else label_scores(self.factory, data, state, self.dataset)
+        if encodes and self.cells[number].seed == self.cells[0].seed:
             self.embeddings[number] = embeddings(self.factory, data, state, self.dataset.test_inputs[:SHOWN])
         weights = weights_in(self.factory, data, state)
         if self.record is None:
@@ -261,12 +271,21 @@ def _measured(
         config=config,
         dataset=dataset,
         cells=tuple(cells),
-        values=tuple(training_values(one) for one in done),
+        values=tuple(training_values(one) | _by_device(one, models.label_scores[n]) for n, one in enumerate(done)),
         prepared=tuple(one.item for one in done),
         ledgers=tuple(energy(one.item, one.curves, one.parameters) for one in done),
         embeddings=tuple((cells[number].method, shown) for number, shown in sorted(models.embeddings.items())),
         weights=tuple(weights for _, weights in sorted(models.weights.items())),
     )
+
+
+def _by_device(done: TrainedCell, scores: NDArray[np.float64] | None) -> Values:
+    """The score of every device on its own labels, where that can be told and looked at."""
+    setting = done.item.setting
+    if scores is None or setting.network.devices > MANY:
+        return {}
+    held = held_counts(setting.holdings, setting.truth, max(int(setting.truth.max()) + 1, scores.shape[1]))
+    return {KEY: device_scores(scores, held)}
 
 
 def _write(result: Comparison, record: RunFolder) -> None:

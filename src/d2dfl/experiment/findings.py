@@ -12,16 +12,19 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.charts import curve_chart, energy_bars, rounds_text
 from d2dfl.experiment.compare import Comparison, title_of
 from d2dfl.experiment.crowd import Series, distance_chart, distances, draw_crowd
+from d2dfl.experiment.device_scores import device_chart, device_table
 from d2dfl.experiment.exports import write_exports
 from d2dfl.experiment.inputs import configured_links
-from d2dfl.experiment.maps import MANY, layer_of, map_of
+from d2dfl.experiment.maps import MANY
 from d2dfl.experiment.measures import FEW_TESTS, LEAST, LEAST_GAP
 from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.experiment.results import Against, Row
+from d2dfl.experiment.seed_maps import drawn_seeds, seed_maps
 from d2dfl.experiment.store import CONFIG, TABLE
+from d2dfl.experiment.takeaways import comparison_command, comparison_takeaway
 from d2dfl.notebook import counted
 from d2dfl.report.drawing.lines import figure_of, write_figure
-from d2dfl.report.findings import Chart, Findings, Map, Picture, Table, span
+from d2dfl.report.findings import Chart, Findings, Picture, Table, span
 from d2dfl.storage import write_whole
 from d2dfl.terminal import UNKNOWN, number, with_ends
 
@@ -46,7 +49,7 @@ def cells(row: Row) -> list[str]:
 def table_of(comparison: Comparison) -> Table:
     """All methods, and below what the columns say."""
     rows = tuple(tuple(cells(row)) for row in comparison.rows)
-    return Table("All methods", COLUMNS, rows, _note(comparison))
+    return Table("All methods", COLUMNS, rows, _note(comparison), _meanings(comparison))
 
 
 def against_table(comparison: Comparison) -> Table:
@@ -68,17 +71,25 @@ def _difference(item: Against) -> str:
     return f"{'' if shown.startswith('-') or not shown.partition(' ')[0].strip('0.') else '+'}{shown}"
 
 
-def _note(comparison: Comparison) -> str:
-    """What the columns say, and every dash in them."""
+def _meanings(comparison: Comparison) -> tuple[str, ...]:
+    """What the columns say."""
     better = "" if comparison.results.sign(comparison.point) > 0 else " (lower is better)"
     spread = " ± half of its 95 % interval over seeds" if len(comparison.results.seeds) > 1 else ""
-    parts = [
-        f"score: {comparison.score_name}{better}, mean of the last fifth of the curve{spread}",
-        f"gap closed: share of the way from {NO_EXCHANGE} to {IID}",
-        "rounds: until the score that no exchange ends with on the same seed",
-        "moved, lost: datapoints of the exchange as it went, not as it was expected",
-        "TV to i.i.d.: total variation, lower is better",
-    ]
+    return (
+        "",
+        f"{comparison.score_name}{better}, mean of the last fifth of the curve{spread}",
+        f"share of the way from {NO_EXCHANGE} to {IID}",
+        "until the score that no exchange ends with on the same seed",
+        "datapoints sent in the exchange as it went, not as it was expected",
+        "those of them that did not arrive",
+        f"of the whole run, {comparison.config.energy.radio} radio",
+        "total variation after the exchange as it went, lower is better",
+    )
+
+
+def _note(comparison: Comparison) -> str:
+    """What every dash says, and a warning where there are few tests."""
+    parts = []
     tests = len(comparison.dataset.test_inputs)
     if tests < FEW_TESTS:
         parts.append(f"only {counted(tests, 'test datapoint')}: too few to tell methods apart")
@@ -129,7 +140,7 @@ def markdown(comparison: Comparison) -> str:
 def _markdown(table: Table) -> str:
     lines = ["| " + " | ".join(table.columns) + " |", "|---" + "|---:" * (len(table.columns) - 1) + "|"]
     lines += ["| " + " | ".join(row) + " |" for row in table.rows]
-    return "\n".join([*lines, "", table.note, ""])
+    return "\n".join([*lines, "", table.words, ""])
 
 
 def curves_figure(comparison: Comparison) -> Figure:
@@ -175,14 +186,26 @@ def findings(comparison: Comparison) -> Findings:
             f"{counted(seeds, 'seed')}{'; ' + dataset.note if dataset.note else ''}"
         ),
         config=config.to_toml(),
-        tables=(table_of(comparison), against_table(comparison)),
-        charts=(_curves(comparison), *((distance_chart(_distances(comparison)),) if _crowded(comparison) else ())),
+        tables=tuple(filter(None, (table_of(comparison), against_table(comparison), _by_device(comparison)))),
+        charts=tuple(
+            filter(
+                None,
+                (
+                    _curves(comparison),
+                    device_chart(comparison.results),
+                    distance_chart(_distances(comparison)) if _crowded(comparison) else None,
+                ),
+            )
+        ),
         bars=(energy_bars(comparison.results, comparison.point, "Joules by purpose"),),
-        maps=_maps(comparison),
+        maps=() if _crowded(comparison) else seed_maps(comparison),
         pictures=(
             *((Picture("Distance to i.i.d. where devices stand", "graphs.png"),) if _crowded(comparison) else ()),
             *((Picture("Embeddings of test inputs", "embeddings.png"),) if comparison.embeddings else ()),
         ),
+        notes=_notes(comparison),
+        takeaway=comparison_takeaway(comparison.results, comparison.rows),
+        command=comparison_command(config, [row.method for row in comparison.rows], comparison.results.seeds),
     )
 
 
@@ -206,16 +229,17 @@ def _curves(comparison: Comparison) -> Chart:
     return curve_chart(comparison.results, comparison.point, "Score against rounds")
 
 
-def _maps(comparison: Comparison) -> tuple[Map, ...]:
-    """The graphs of the first seed."""
-    if _crowded(comparison):
-        return ()
-    setting = comparison.prepared[0].setting
-    layers = [
-        layer_of(title_of(item.method), item.discovery) for item in _first(comparison) if item.discovery is not None
-    ]
-    others = ", the first of several" if len(comparison.results.seeds) > 1 else ""
-    return (map_of(f"Seed {setting.seed}{others}", setting.network, layers),)
+def _by_device(comparison: Comparison) -> Table | None:
+    first = comparison.prepared[0].setting.network
+    held = {item.setting.seed: [len(points) for points in item.setting.holdings] for item in comparison.prepared}
+    return device_table(comparison.results, list(map(first.device_name, range(first.devices))), held)
+
+
+def _notes(comparison: Comparison) -> tuple[str, ...]:
+    left = 0 if _crowded(comparison) else len(comparison.results.seeds) - len(drawn_seeds(comparison))
+    return (
+        (f"the map shows all seeds but the last {left}: their graphs have too many links for a page",) if left else ()
+    )
 
 
 def write_all(comparison: Comparison, folder: Path) -> None:

@@ -14,6 +14,7 @@ from d2dfl.discovery.methods import METHODS, Method
 from d2dfl.errors import MissingExtraError
 from d2dfl.experiment.store import Plan, run_folder
 from d2dfl.experiment.summary import best_known, keep
+from d2dfl.experiment.takeaways import NETWORK
 from d2dfl.network import Network
 from d2dfl.network.files import save_network
 from d2dfl.progress import Share, silent
@@ -80,7 +81,7 @@ def compare_graphs(
 def _save(result: GraphComparison, folder: Path) -> None:
     """JSON, pictures, the network, cells and findings."""
     write_whole(folder / "comparison.json", result.to_json().encode())
-    save_network(result.discoveries[0].network, folder / "network.npz")
+    save_network(result.discoveries[0].network, folder / NETWORK)
     for suffix in ("png", "html"):
         result.draw(folder / f"graphs.{suffix}")
     keep(result.discoveries, result.best, folder)
@@ -103,7 +104,7 @@ def save_discovery(item: Discovery, best: float | None, folder: Path) -> None:
     """The same of one discovery, and GraphML."""
     write_whole(folder / "graph.json", json.dumps(as_dict(item, best), allow_nan=False).encode())
     write_whole(folder / "graph.graphml", item.graph.to_graphml(item.network).encode())
-    save_network(item.network, folder / "network.npz")
+    save_network(item.network, folder / NETWORK)
     for suffix in ("png", "html"):
         draw_discovery(item, folder / f"graph.{suffix}")
     keep([item], best, folder)

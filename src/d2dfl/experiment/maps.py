@@ -1,12 +1,18 @@
 """Devices and graphs as records that can be shown (findings.Map)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d2dfl.discovery.discover import Discovery
+from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.network import Network
 from d2dfl.report.findings import Layer, Link, Map
+from d2dfl.transfer import ExchangeResult, held_counts
+
+Counts = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 MANY = 2000  # devices from which a map, its links and its GraphML say nothing any more, and take minutes
 
@@ -23,6 +29,7 @@ def map_of(title: str, network: Network, layers: Sequence[Layer]) -> Map:
         layers=tuple(layers),
         devices=tuple(map(network.device_name, range(network.devices))) if network.device_names else (),
         unit="" if network.positions is None else "m",
+        distance=_distances(network.counts, network),
     )
 
 
@@ -55,8 +62,36 @@ def layer_of(title: str, found: Discovery, name: str | None = None) -> Layer:
         after=_rows(found.evaluation.counts_after, 1),
         satisfied=tuple(int(count) for count in found.evaluation.labels_satisfied),
         links=tuple(links),
+        distance=_distances(found.evaluation.counts_after, network),
     )
 
 
-def _rows(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], digits: int) -> tuple[tuple[float, ...], ...]:
+def with_exchange(
+    layer: Layer,
+    network: Network,
+    moved: ExchangeResult,
+    partition_of: NDArray[np.int64],
+    scores: Sequence[float | None],
+) -> Layer:
+    """The same graph with what really moved over it, and the scores of devices where all have one."""
+    over = {(one.transmitter, one.receiver): (len(one.sent), len(one.arrived)) for one in moved.transfers}
+    held = held_counts(moved.holdings, partition_of, network.partitions)
+    links = (replace(link, went=over.get((link.transmitter, link.receiver), (0, 0))) for link in layer.links)
+    known = [round(score, 4) for score in scores if score is not None]
+    return replace(
+        layer,
+        links=tuple(links),
+        went=_rows(held, 1),
+        went_distance=_distances(held, network),
+        scores=tuple(known) if len(known) == network.devices else (),
+    )
+
+
+def _distances(counts: Counts, network: Network) -> tuple[float, ...]:
+    """[device] total variation to what all devices held together before any exchange."""
+    found = distances_to(np.asarray(counts, dtype=np.float64), network.counts.sum(axis=0), "total-variation")
+    return tuple(round(float(value), 4) for value in found)
+
+
+def _rows(values: Counts, digits: int) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(round(float(value), digits) for value in row) for row in values)

@@ -12,7 +12,7 @@ from d2dfl.config import Config, config_from
 from d2dfl.config.presets import PARADIGMS
 from d2dfl.config.presets import preset as preset_named
 from d2dfl.config.seeds import checked_seed
-from d2dfl.data.catalogue import Kind
+from d2dfl.data.dataset import Kind
 from d2dfl.data.own import OwnData, TargetKind, own_data
 from d2dfl.discovery.methods import method_named
 from d2dfl.errors import UserError

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from d2dfl.config.seeds import checked_seeds
 from d2dfl.data.own import OwnData
 from d2dfl.discovery.discover import Discovery
-from d2dfl.discovery.methods import method_named, methods_named
+from d2dfl.discovery.methods import methods_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.compare import Comparison, compare
 from d2dfl.experiment.inputs import Inputs
@@ -176,14 +176,10 @@ class ShareResult:
             config = config.with_(**{"federation.model": model})
         outputs = outputs_for(dataset.classes, paradigm_of(config).encodes)
         factory = None if model is None or isinstance(model, str) else factory_from(model, dataset.shape, outputs)
-        names = [self.discovery.method] if methods is None else _methods(methods)
+        names = [self.discovery.method] if methods is None else methods_named(methods)
         chosen = checked_seeds(seeds, self.discovery.seed)
         with in_python():
             return compare(config, names, chosen, progress=progress, inputs=Inputs(dataset, self.links, factory))
-
-
-def _methods(given: str | Sequence[str]) -> list[str]:
-    return methods_named(given) if isinstance(given, str) else [method_named(name).name for name in given]
 
 
 @contextmanager

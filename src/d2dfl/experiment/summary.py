@@ -14,6 +14,7 @@ from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.cells import keep_cells
 from d2dfl.experiment.discovery_values import graph_values
 from d2dfl.experiment.maps import MANY, layer_of, map_of
+from d2dfl.experiment.takeaways import graph_command, graph_takeaway
 from d2dfl.network import Network
 from d2dfl.network.channel import noise_power
 from d2dfl.network.graph import Graph
@@ -77,12 +78,17 @@ def keep(items: Sequence[Discovery], best: float | None, folder: Path) -> None:
     graph_findings(items, best).save(folder)
 
 
-def column_sentences(items: Sequence[Discovery], best: float | None) -> list[str]:
-    """What the heads of columns say that are shorter than what they stand for."""
+def column_meanings(items: Sequence[Discovery], best: float | None) -> dict[str, str]:
+    """What the heads of columns stand for; nothing where they say it all."""
     among = len(items) > 1 and best == best_known(items)
     of_best = "of the way from no exchange to the best objective " + ("of these methods" if among else "known")
     meanings = {short: of_best if (name, short) == SHARE else name for name, short in shown(best)}
-    return [f"{short}: {meaning}" for short, meaning in meanings.items() if short not in (meaning, "s")]
+    return {short: "" if short in (meaning, "s") else meaning for short, meaning in meanings.items()}
+
+
+def column_sentences(items: Sequence[Discovery], best: float | None) -> list[str]:
+    """The same as sentences."""
+    return [f"{short}: {meaning}" for short, meaning in column_meanings(items, best).items() if meaning]
 
 
 def dash_sentence(discoveries: Sequence[Discovery]) -> str | None:
@@ -156,7 +162,8 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     names = shown(best)[:-1]  # without the seconds, which a rerun may change
     columns = ("method", *(short for _, short in names))
     rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
-    note = "; ".join(filter(None, (*column_sentences(items, best), dash_sentence(items))))
+    meanings = column_meanings(items, best)
+    explained = ("", *(meanings[short] for _, short in names))
     maps: tuple[Map, ...] = ()
     if first.network.devices <= MANY:  # of more, a map shows nothing and takes minutes
         layers = [layer_of(METHODS[item.method].title, item) for item in items]
@@ -166,6 +173,8 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
         title=" and ".join(METHODS[item.method].title for item in items) if len(items) < 3 else f"{len(items)} graphs",
         setting=headline(first),
         config=first.config.to_toml(),
-        tables=(Table("All methods", columns, rows, note),),
+        tables=(Table("All methods", columns, rows, dash_sentence(items) or "", explained),),
         maps=maps,
+        takeaway=graph_takeaway(items, best),
+        command=graph_command(items),
     )

@@ -2,7 +2,7 @@
 
 import copy
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from d2dfl.config import Config
+from d2dfl.config import Config, config_from
 from d2dfl.config.seeds import checked_seed
 from d2dfl.data import Dataset
 from d2dfl.errors import UserError, described
@@ -80,7 +80,7 @@ class Trained:
 
 def train(
     data: Federated | Dataset,
-    config: Config | None = None,
+    config: Config | Mapping[str, Any] | None = None,
     *,
     model: Model | None = None,
     holdings: Sequence[NDArray[np.int64]] | None = None,
@@ -92,9 +92,10 @@ def train(
     `data` is a dataset with `holdings`, numbers of datapoints per device, such as those that `exchange` gives; without
     them those that the data says, or dealt out by the configuration's rule. Or it is a `Federated`, which has it all.
     `model` is a name (`mlp`, `cnn`, …), a class or function called with (shape, outputs) or with nothing, or a module;
-    without it one that suits the inputs. Rounds, scheme, optimiser and so on are the configuration's [federation].
+    without it one that suits the inputs. Rounds, scheme, optimiser and so on are the configuration's [federation];
+    `config`: all settings, or those that are changed by their names.
     """
-    config, seed = config or Config(), checked_seed(seed)
+    config, seed = config_from(config, Config()), checked_seed(seed)
     settings, devices = (
         config.federation,
         data if isinstance(data, Federated) else _on_devices(data, config, holdings, seed),
@@ -111,6 +112,8 @@ def train(
 
 
 def _on_devices(dataset: Dataset, config: Config, holdings: Sequence[NDArray[np.int64]] | None, seed: int) -> Federated:
+    if not isinstance(dataset, Dataset):
+        raise UserError(f"data is of the type {type(dataset).__name__}: give a Dataset, or a Federated")
     paradigm = paradigm_of(config)
     if holdings is None:
         held = holdings_at_start(config, dataset, paradigm.skew(config, dataset), seed)

@@ -101,24 +101,6 @@ class Part:
     offset: int = 0  # where the pooled set of its run begins
 
 
-def plan_of(
-    runs: Sequence[tuple[Batches, NDArray[np.bool_], NDArray[np.int64]]], steps: int, offsets: Sequence[int]
-) -> Plan:
-    """The next `steps` minibatches of several runs: (batches, [device] who trains, [device] minibatches done).
-
-    `offsets` says where the pooled set of each run begins. Rows of the runs follow each other.
-    """
-    parts: list[Part] = []
-    rows = [np.zeros(0, dtype=np.int64)]
-    first = 0
-    for (batches, training, done), offset in zip(runs, offsets, strict=True):
-        devices = np.nonzero(training & (batches.sizes > 0))[0]
-        parts.append(Part(batches, devices, done[devices], offset))
-        rows.append(first + devices)
-        first += len(batches.members)
-    return plan_for(parts, np.concatenate(rows), steps)
-
-
 def plan_for(parts: Sequence[Part], rows: NDArray[np.int64], steps: int, wide: int = 0) -> Plan:
     """The next minibatches of some devices, all of which hold data; rows[n] is the row of the n-th of them.
 

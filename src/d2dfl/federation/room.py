@@ -12,13 +12,13 @@ from torch import Tensor
 from d2dfl import memory
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
+from d2dfl.federation.executors.capacity import FLOAT
 from d2dfl.federation.optimisers import remembered
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.memory import SMALL, in_gib
 
 SHARE = 0.6  # of the free memory that rows may take: data, blocks and results need some, too
 COPIES = 3  # on a disk: the rows themselves, the last checkpoint, and the next one beside it
-FLOAT = 4  # bytes
 
 
 @dataclass(frozen=True)

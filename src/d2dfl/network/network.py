@@ -7,8 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from d2dfl.config import ChannelConfig, Config
+from d2dfl.config import ChannelConfig, Config, config_from
 from d2dfl.config.needs import NetworkShape, check_network, slots_of
+from d2dfl.config.seeds import checked_seed
 from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.errors import UserError
 from d2dfl.network import channel, clusters, trust
@@ -111,8 +112,9 @@ class Network:
         return replace(self, rss=rss, drop=np.where(self.candidates >= 0, loss, 1.0))
 
     @classmethod
-    def generate(cls, config: Config, seed: int = 0) -> Self:
-        """A random network by the configuration."""
+    def generate(cls, config: Config | Mapping[str, Any] | None = None, seed: int = 0) -> Self:
+        """A random network by the configuration: all settings, or those that are changed by their names."""
+        config, seed = config_from(config, Config()), checked_seed(seed)
         settings = config.network
         _check_size(settings.devices, settings.partitions, config)
         counts = label_skewed_counts(

@@ -1,85 +1,18 @@
 """What a worker does for a task of the grid: measure cells. Plain values in, plain values out."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from d2dfl.config import Config
-from d2dfl.experiment.cell import Cell, Measure, Values
+from d2dfl.experiment.cell import Cell
+from d2dfl.experiment.cell_steps import train
 from d2dfl.experiment.cells import measured
-
-if TYPE_CHECKING:  # PyTorch and the compiler wait until something is measured: experiments are also listed
-    from d2dfl.data import Dataset
-    from d2dfl.experiment.pipeline import PreparedCell
-    from d2dfl.experiment.setting import Setting
+from d2dfl.paper.catalogue import load_experiment
 
 
 def run_task(payload: Mapping[str, Any]) -> dict[str, Any]:
     """The cells of one task, by the measure of their experiment, and the seconds it took."""
-    from d2dfl.paper.catalogue import load_experiment
-
     own = load_experiment(payload["experiment"]).measure if payload["experiment"] else None
     began = time.perf_counter()
     values = (own or train)([Cell.from_plain(values) for values in payload["cells"]])
     return measured(values, time.perf_counter() - began)
-
-
-def each(one: Callable[[Cell], Values]) -> Measure:
-    """A measure of single cells as one of many."""
-    return lambda cells: [one(cell) for cell in cells]
-
-
-def train(cells: Sequence[Cell]) -> list[Values]:
-    """Discover, exchange, train, measure. Cells of one point train together where that pays, or end before."""
-    if not cells[0].trains:
-        return exchange_only(cells)
-    return trained(cells, [prepared(cell) for cell in cells])
-
-
-def trained(cells: Sequence[Cell], items: "Sequence[PreparedCell]") -> list[Values]:
-    """Train and measure what is prepared."""
-    from d2dfl.experiment import pipeline
-    from d2dfl.experiment.values import training_values
-
-    config = cells[0].config
-    return [training_values(done) for done in pipeline.train(config, items, dataset_of(config))]
-
-
-def exchange_only(cells: Sequence[Cell]) -> list[Values]:
-    """Discover, exchange, measure; nobody trains."""
-    return [exchange_values(prepared(cell)) for cell in cells]
-
-
-def exchange_values(item: "PreparedCell") -> Values:
-    """What is known before training starts."""
-    from d2dfl.experiment import values
-
-    return values.exchange_values(item)
-
-
-def prepared(cell: Cell) -> "PreparedCell":
-    """A cell up to the exchange."""
-    from d2dfl.experiment.pipeline import prepare
-
-    return prepare(cell.config, _setting(cell.config, cell.seed), cell.method)
-
-
-def dataset_of(config: Config) -> "Dataset":
-    """The data of a cell, which the next cells most likely need too."""
-    return _dataset(Config(data=config.data, radio=config.radio))
-
-
-@lru_cache(maxsize=2)
-def _dataset(config: Config) -> "Dataset":
-    from d2dfl.experiment.inputs import data_set
-
-    return data_set(config, seed=0)
-
-
-@lru_cache(maxsize=8)
-def _setting(config: Config, seed: int) -> "Setting":
-    from d2dfl.experiment.setting import setting_of
-
-    # Methods of one seed share their setting: partitions can take longer than a discovery.
-    return setting_of(config, seed, dataset_of(config))

@@ -83,14 +83,22 @@ def method_table(results: Results, point: Point, title: str) -> Table:
         "joules ÷",
         "moved / lost",
     )
-    note = (
-        f"Mean ± deviation over seeds of the last fifth of the curve{lower_is_better(results, point)}; over devices: deviation at "
-        f"the end where they hold different models{_in_brackets(dashes(rows, 'all hold one', 2))}; gap closed: share of the way from "
-        f"no exchange to the i.i.d. shuffle{_in_brackets(dashes(rows, 'the shuffle is not clearly better', 3))}. ÷: how many times "
-        f"fewer rounds and joules ({RADIO} radio) than no exchange until the score that no exchange ends with (geometric mean"
-        f"{_in_brackets(dashes(rows, 'no seed has both', 4))})."
+    than_none = "than no exchange until the score that no exchange ends with (geometric mean over seeds"
+    meanings = (
+        "",
+        f"mean ± deviation over seeds of the last fifth of the curve{lower_is_better(results, point)}",
+        f"deviation at the end where they hold different models{_in_brackets(dashes(rows, 'all hold one', 2))}",
+        "share of the way from no exchange to the i.i.d. shuffle"
+        f"{_in_brackets(dashes(rows, 'the shuffle is not clearly better', 3))}",
+        f"how many times fewer rounds {than_none}{_after(dashes(rows, 'no seed has both', 4))})",
+        f"how many times fewer joules, {RADIO} radio, {than_none})",
+        "datapoints of the exchange as it went",
     )
-    return Table(title, columns, tuple(rows), note)
+    return Table(title, columns, tuple(rows), meanings=meanings)
+
+
+def _after(text: str) -> str:
+    return f"; {text}" if text else ""
 
 
 def _in_brackets(text: str) -> str:

@@ -1,5 +1,6 @@
 """What experiments found: the record of each, made from its cells alone."""
 
+import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -54,6 +55,7 @@ def save_findings(
         maps=shown.maps,
         pictures=shown.pictures,
         notes=shown.notes,
+        command=f"d2dfl reproduce {shlex.quote(name)} --scale {scale} --seeds {seeds}",
     )
     missing = len(cells) - len(values)
     notes = [f"{missing} of {len(cells)} cells were not measured"] if missing else []

@@ -19,12 +19,12 @@ from d2dfl.discovery.methods import METHODS, methods_lacking
 from d2dfl.errors import UserError
 from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.cells import StoredCell, stored
+from d2dfl.experiment.gpu import run_on_gpu
 from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, GridTask, run_grid
 from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
 from d2dfl.paper.catalogue import load_experiment
 from d2dfl.paper.experiment import SCALES, Experiment
 from d2dfl.paper.findings import save_findings
-from d2dfl.paper.gpu import run_on_gpu
 from d2dfl.paper.workload import key_of, rate_of, tasks_of
 from d2dfl.progress import silent
 from d2dfl.registry import entry_named

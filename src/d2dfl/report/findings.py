@@ -36,9 +36,21 @@ class Table:
     columns: Texts
     rows: tuple[Texts, ...]
     note: str = ""
+    meanings: Texts = ()  # [column] what its head stands for; "" where that says it all
 
     def __post_init__(self) -> None:
-        _same(self.title, len(self.columns), *map(len, self.rows))
+        _same(self.title, len(self.columns), *map(len, self.rows), len(self.meanings or self.columns))
+
+    @property
+    def explained(self) -> tuple[tuple[str, str], ...]:
+        """Heads of columns and what they stand for."""
+        pairs = zip(self.columns, self.meanings, strict=True) if self.meanings else ()
+        return tuple((column, meaning) for column, meaning in pairs if meaning)
+
+    @property
+    def words(self) -> str:
+        """All that is said below a table, where there is room for one text only."""
+        return "; ".join([*(f"{column}: {meaning}" for column, meaning in self.explained), *filter(None, [self.note])])
 
 
 @dataclass(frozen=True)
@@ -103,10 +115,11 @@ class Link:
     receiver: int
     loss: float  # probability
     trusted: int  # partitions
-    amounts: Numbers  # [partition] datapoints sent
+    amounts: Numbers  # [partition] datapoints sent, as discovery expects it
+    went: Numbers = ()  # datapoints sent and arrived in the exchange itself; empty: nothing moved
 
     def __post_init__(self) -> None:
-        if not 0 <= self.loss <= 1 or any(amount < 0 for amount in self.amounts):
+        if not 0 <= self.loss <= 1 or any(amount < 0 for amount in (*self.amounts, *self.went)):
             raise ValueError(f"the link from {self.transmitter} to {self.receiver} loses or sends an impossible amount")
 
 
@@ -117,8 +130,12 @@ class Layer:
     name: str
     title: str
     after: tuple[Numbers, ...]  # [device][partition] expected datapoints after the exchange
-    satisfied: tuple[int, ...]  # [device] partitions that meet their threshold
+    satisfied: tuple[int, ...]  # [device] partitions that meet their threshold, as expected
     links: tuple[Link, ...]
+    distance: Numbers = ()  # [device] total variation to the data of all devices together, as expected
+    went: tuple[Numbers, ...] = ()  # [device][partition] datapoints after the exchange itself; empty: nothing moved
+    went_distance: Numbers = ()  # [device] the same distance then
+    scores: Numbers = ()  # [device] of its model on labels as the device held them at first; empty: nobody trained
 
 
 @dataclass(frozen=True)
@@ -134,17 +151,28 @@ class Map:
     layers: tuple[Layer, ...]
     devices: Texts = ()  # their names, where they have some
     unit: str = "m"  # "": nobody knows where devices stand, and those that lose little to each other are near
+    distance: Numbers = ()  # [device] total variation to the data of all devices together, before the exchange
 
     def __post_init__(self) -> None:
         devices, partitions = len(self.positions), len(self.partitions)
         if not devices:
             raise ValueError(f"there is no device on {self.title!r:.80}")
         _same(self.title, 2, *map(len, self.positions))
-        for each in (self.cluster, self.threshold, self.before, self.devices or self.cluster):
+        for each in (
+            self.cluster,
+            self.threshold,
+            self.before,
+            self.devices or self.cluster,
+            self.distance or self.cluster,
+        ):
             _same(self.title, devices, len(each))
         for layer in self.layers:
             _same(self.title, devices, len(layer.after), len(layer.satisfied))
-            _same(self.title, partitions, *map(len, layer.after), *(len(link.amounts) for link in layer.links))
+            more = (layer.distance, layer.went, layer.went_distance, layer.scores)  # each may be missing
+            _same(self.title, devices, *(len(values) for values in more if values))
+            rows = (*layer.after, *layer.went, *(link.amounts for link in layer.links))
+            _same(self.title, partitions, *map(len, rows))
+            _same(self.title, 2, *(len(link.went) for link in layer.links if link.went))
             ends = [(link.transmitter, link.receiver) for link in layer.links]
             if not all(0 <= end < devices for pair in ends for end in pair) or any(a == b for a, b in ends):
                 raise ValueError(f"a link of {layer.title!r:.80} joins no two devices")
@@ -181,6 +209,8 @@ class Findings:
     maps: tuple[Map, ...] = ()
     pictures: tuple[Picture, ...] = ()
     notes: Texts = field(default=())
+    takeaway: str = ""  # what came out, in one sentence
+    command: str = ""  # which makes it again
 
     def to_json(self) -> str:
         return json.dumps({"format": FORMAT, **dataclasses.asdict(self)}, allow_nan=False, ensure_ascii=False)

@@ -9,9 +9,10 @@ from itertools import pairwise
 from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.report.findings import Chart, Findings
 
-# Of methods, in the order they come; the yardsticks are grey.
-COLOURS = ("#0b7a75", "#c8471c", "#efb03f", "#5b7fb5", "#a86fa3", "#6a994e", "#8c6d46", "#333f4d", "#d58aa0")
+# Of methods, in the order they come; then that of i.i.d. data, the yardstick that they strive for. No exchange is grey.
+COLOURS = ("#0b7a75", "#c8471c", "#efb03f", "#5b7fb5", "#a86fa3", "#6a994e", "#8c6d46", "#333f4d", "#d58aa0", "#6b35c9")
 GREY = "#8a94a0"
+IID_COLOUR = len(COLOURS) - 1
 DOTTED, DASHED = NO_EXCHANGE, IID
 # Parts of a stacked bar are not methods, so they have shades of their own: light beside dark, for any colour vision.
 PARTS = ("#5f7f6f", "#a9c3a0", "#d9a65a", "#3d5a80", "#98b9d8", "#b4bbc4")
@@ -27,8 +28,8 @@ def palettes(records: Sequence[Findings]) -> list[Colours]:
     one record takes colours that are free there.
     """
     learners = [name for name in METHODS if name != DOTTED]
-    found: Colours = {name: number % len(COLOURS) for number, name in enumerate(learners)}
-    found |= {DOTTED: None, DASHED: None}
+    found: Colours = {name: number % IID_COLOUR for number, name in enumerate(learners)}
+    found |= {DOTTED: None, DASHED: IID_COLOUR}
     names = [[name for _, name in _series(record)] for record in records]
     records_of = Counter(name for group in names for name in set(group))
     everyone = [name for group in names for name in group]
@@ -44,6 +45,7 @@ def titles(records: Sequence[Findings]) -> list[Colours]:
         for record, mine in zip(records, colours, strict=True)
     ]
     known = {text.lower(): colours[0][name] for name, method in METHODS.items() for text in (name, method.title)}
+    known[DASHED] = IID_COLOUR
     for mine in own:
         known = mine | known
     return [known | mine for mine in own]
@@ -52,7 +54,7 @@ def titles(records: Sequence[Findings]) -> list[Colours]:
 def _coloured(names: Sequence[str], around: Sequence[str], found: Colours) -> Colours:
     """Colours for names that have none yet: those that no name around them has, while there are."""
     taken = {found[name] for name in around if name in found}
-    free = [number for number in range(len(COLOURS)) if number not in taken] or list(range(len(COLOURS)))
+    free = [number for number in range(IID_COLOUR) if number not in taken] or list(range(IID_COLOUR))
     strangers = [name for name in dict.fromkeys(names) if name not in found]
     return {name: free[index % len(free)] for index, name in enumerate(strangers)}
 

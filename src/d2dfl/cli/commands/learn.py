@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,13 +34,13 @@ def run(
             raise UserError("--from takes settings, methods and seeds from the folder: give no others beside it")
         from d2dfl.cli.learn import rerun_and_print
 
-        rerun_and_print(again, options.out, RUNS / "run", options.resume, options.log or [])
+        rerun_and_print(again, default=RUNS / "run", **_where(options))
         return
     config = options.config()
     chosen = method_named(method or config.discovery.method).name
     from d2dfl.cli.learn import compare_and_print
 
-    compare_and_print(config, [chosen], [seed], options.out, RUNS / "run", options.resume, options.log or [])
+    compare_and_print(config, [chosen], [seed], default=RUNS / "run", **_where(options))
 
 
 def compare(
@@ -54,5 +54,9 @@ def compare(
     config, names = options.config(), methods_named(methods)
     from d2dfl.cli.learn import compare_and_print
 
-    out, resume, log = options.out, options.resume, options.log or []
-    compare_and_print(config, names, checked_seeds(seeds), out, RUNS / "compare", resume, log)
+    compare_and_print(config, names, checked_seeds(seeds), default=RUNS / "compare", **_where(options))
+
+
+def _where(options: Learning) -> dict[str, Any]:
+    """Where a run is kept and logged."""
+    return {"out": options.out, "resume": options.resume, "logs": options.log or []}

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import inlined, kernel, leaf
+from d2dfl.config.metrics import BUILT_IN as BUILT_IN
 from d2dfl.config.metrics import METRICS, Metric
 from d2dfl.discovery.equations.own_metric import call_own, check_own, own_metric
 from d2dfl.errors import UserError
 
-BUILT_IN = ("total-variation", "wasserstein", "jensen-shannon")
-TOTAL_VARIATION, WASSERSTEIN, JENSEN_SHANNON, OWN = range(4)
+TOTAL_VARIATION, WASSERSTEIN, JENSEN_SHANNON = range(len(BUILT_IN))
+OWN = len(BUILT_IN)
 
 
 class MetricCode(NamedTuple):
@@ -36,6 +37,15 @@ def metric_code(name: str) -> MetricCode:
     if metric.distance is None:
         return MetricCode(BUILT_IN.index(name), None, 1.0)
     return MetricCode(OWN, own_metric(metric).address, float(metric.largest))
+
+
+@leaf
+def sum_of(values: Any) -> Any:
+    """The sum of a vector, as `values.sum()` adds it up in compiled code, which cannot be loaded without SciPy's linear algebra."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
 
 
 @leaf

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from d2dfl.compiled import inlined, kernel, leaf
 from d2dfl.config import RewardConfig
 from d2dfl.config.sections.graph import Agreement, BudgetRule, RewardKind, ThresholdRule
-from d2dfl.discovery.equations.diversity import MetricCode, distance, distance_of, metric_code
+from d2dfl.discovery.equations.diversity import MetricCode, distance, distance_of, metric_code, sum_of
 
 # Places of the words in the lists of the settings.
 GAIN, CHANGE = range(len(get_args(RewardKind)))
@@ -145,7 +145,7 @@ def cluster_weight(terms: Any, members: Any) -> Any:
 @kernel
 def total_reward(terms: Any, local: Any, agreement: Any, members: Any, budget: Any, used: Any) -> Any:
     """N times the objective J, as learners and searches add it up."""
-    value = terms.own * local.sum()
+    value = terms.own * sum_of(local)
     if terms.clustered:
         value += len(local) * terms.agreement * agreement
     for number in range(len(budget)):
@@ -164,7 +164,7 @@ def local_rewards(
     devices, partitions = counts.shape
     rewards = np.empty(devices)
     satisfied = np.zeros(devices, np.int64)
-    everyone = population.sum()
+    everyone = sum_of(population)
     for device in range(devices):
         mass = 0.0
         for label in range(partitions):

@@ -30,6 +30,7 @@ class LearnerState(NamedTuple):
     taking_turns: NDArray[np.bool_]  # [device] still revises
     draws: NDArray[np.int64]  # [device] random numbers used
     turns: NDArray[np.int64]  # [device] revisions
+    holder: NDArray[np.int64]  # [1] whose turn was last; NO_DEVICE at the beginning
     quiet: NDArray[np.int64]  # [1] turns in a row that changed nothing, which the token counts
     messages: NDArray[np.float64]  # [1] sent by all
     counts: NDArray[np.float64]  # [1] counts inside them

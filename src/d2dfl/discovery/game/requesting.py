@@ -119,12 +119,13 @@ def _request_all(
     partitions, edges = board.counts.shape[1], play.slots.shape[1]
     change, messages = 0.0, 0
     for place in range(size):
-        transmitter = concerned[place]
+        transmitter, prices = concerned[place], learner.prices[receiver].copy()
         tell_expected_prices(board, terms, play, learner.told, learner.prices, receiver, transmitter)
         more, spent = _serve(board, terms, play, learner, receiver, transmitter, pool // 2)
         say(learner, 2, 3 * partitions, 3 * partitions + 2)
         messages += 2
         if spent == REFUSED:
+            learner.prices[receiver] = prices
             return change, messages, place
         change += more
         messages += spent
@@ -160,15 +161,28 @@ def _concerned(board: Any, play: Any, receiver: Any, edge: Any, old: Any, before
     return size
 
 
+@leaf
+def _know(told: Any, receiver: Any, edge: Any, offer: Any) -> None:
+    """Write down what was told about a link."""
+    for label in range(offer.shape[1]):
+        told.demand[receiver, edge, label] = offer[0, label]
+        told.giving[receiver, edge, label] = offer[1, label]
+        told.taking[receiver, edge, label] = offer[2, label]
+
+
 @part
-def put_link(board: Any, terms: Any, play: Any, learner: Any, receiver: Any, edge: Any, slot: Any, rest: Any) -> Any:
-    """Put `slot` (or NO_LINK) in place of a receiver's link and measure what that changed.
+def put_link(
+    board: Any, terms: Any, play: Any, learner: Any, receiver: Any, edge: Any, slot: Any, offer: Any, rest: Any
+) -> Any:
+    """Put `slot` (or NO_LINK), about which `offer` was told, in place of a receiver's link and measure what that changed.
 
     Returns the change of N times the objective, the messages that it took, and whether it was done: where `rest` messages
-    would not do for the way there and back again, everything is as it was.
+    would not do for the way there and back again, all links are as they were.
     """
-    edges = play.slots.shape[1]
+    edges, told = play.slots.shape[1], learner.told
     before, old = play.request[receiver].copy(), np.int64(play.slots[receiver, edge])
+    known = np.stack((told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge]))
+    _know(told, receiver, edge, offer)
     _wish(board, terms, play, receiver, edge, slot)
     concerned = np.empty(edges + 2, np.int64)
     size = _concerned(board, play, receiver, edge, old, before, concerned)
@@ -177,6 +191,7 @@ def put_link(board: Any, terms: Any, play: Any, learner: Any, receiver: Any, edg
     if pool >= 0:
         change, messages, done = _request_all(board, terms, play, learner, receiver, concerned, size, pool)
     if pool < 0 or done < size:
+        _know(told, receiver, edge, known)
         _wish(board, terms, play, receiver, edge, old)
         _, back, _ = _request_all(board, terms, play, learner, receiver, concerned, done, UNLIMITED)
         return 0.0, messages + back, False

@@ -29,7 +29,7 @@ def _choose(
     old = np.int64(play.slots[receiver, edge])
     told = learner.told
     present = (told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge])
-    answers, asked = np.empty((ASKED, 3, partitions)), np.full(ASKED, NO_LINK)
+    answers, asked = np.zeros((ASKED, 3, partitions)), np.full(ASKED, NO_LINK)
     value, extra = np.full(slots, HOPELESS), np.zeros(slots)
     none = expected_worth(board, terms, play, told, standing, used, receiver, edge, NO_LINK, present, after, sent)
     best_none = none + gumbel(learner, key, receiver, noise) if free else HOPELESS
@@ -92,27 +92,18 @@ def _revise_link(
     if top == old:
         return False
     before = np.stack((told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge]))
-    if top >= 0:
-        told.demand[receiver, edge], told.giving[receiver, edge] = answer[0], answer[1]
-        told.taking[receiver, edge] = answer[2]
     rest = learner.account[receiver] - learner.spent[receiver]
-    change, messages, done = put_link(board, terms, play, learner, receiver, edge, top, rest)
+    change, messages, done = put_link(board, terms, play, learner, receiver, edge, top, answer, rest)
     learner.spent[receiver] += messages
-    beyond = (learner.claim[receiver, top] if top >= 0 else 0.0) - (learner.claim[receiver, old] if old >= 0 else 0.0)
-    if done and (
-        (old < 0 and not free) or keeps(learner, key, receiver, change + beyond, expected + beyond, temperature, noise)
-    ):
-        return True
     if not done:
         learner.taking_turns[receiver] = False  # its account does not pay for more
-    told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge] = (
-        before[0],
-        before[1],
-        before[2],
-    )
-    if done:
-        _, messages, _ = put_link(board, terms, play, learner, receiver, edge, old, UNLIMITED)
-        learner.spent[receiver] += messages
+        return False
+    beyond = (learner.claim[receiver, top] if top >= 0 else 0.0) - (learner.claim[receiver, old] if old >= 0 else 0.0)
+    forced = old < 0 and not free
+    if forced or keeps(learner, key, receiver, change + beyond, expected + beyond, temperature, noise):
+        return True
+    _, messages, _ = put_link(board, terms, play, learner, receiver, edge, old, before, UNLIMITED)
+    learner.spent[receiver] += messages
     return False
 
 
@@ -121,8 +112,10 @@ def revise(board: Any, terms: Any, play: Any, learner: Any, cooling: Any, key: A
     """One device reconsiders the next of its links. Returns whether it changed."""
     edge = learner.turns[receiver] % play.slots.shape[1]
     learner.turns[receiver] += 1
-    say(learner, TURN, TURN, TURN * len(play.used))
-    learner.spent[receiver] += TURN
+    if learner.holder[0] != NO_DEVICE and learner.holder[0] != receiver:
+        say(learner, TURN, TURN, len(play.used))
+        learner.spent[receiver] += TURN
+    learner.holder[0] = receiver
     fallen = learner.spent[receiver] / (cooling.cold * learner.account[receiver])
     temperature = cooling.hot * max(0.0, 1.0 - fallen)
     noise = max(temperature, 2.0 * uniform(key, learner.turns[receiver] + (1 << 40)) * cooling.restless * cooling.hot)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from d2dfl.compiled import leaf, part
 from d2dfl.discovery.equations.agreement import agreement_of, give_away, settle, take_in
+from d2dfl.discovery.equations.diversity import sum_of
 from d2dfl.discovery.equations.gaussian import ClusterState, shape_before
 from d2dfl.discovery.equations.reward import OVER_ASK, Terms, diversity_score, local_reward, meets, overall_rewards
 from d2dfl.discovery.game.board import Board
@@ -149,7 +150,7 @@ def _labelled_round(board: Any, terms: Any, work: Any) -> None:
     after, used, local = work.after, work.used, work.local
     devices, partitions = counts.shape
     _copy(board.spent, used)
-    everyone = population.sum()
+    everyone = sum_of(population)
     for device in range(devices):  # U, D-hat and r (eqs. tx_buffer, final_diversity_vector, sup_local_reward)
         slot = slots[device]
         transmitter = behind[device]

@@ -1,6 +1,6 @@
 """The registry of methods. Plain records: a method's own file, and the compiler with it, is imported when it is called."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -169,12 +169,18 @@ def method_named(name: str) -> Method:
 
 def methods_listed(text: str) -> list[str]:
     """Names from a list separated by commas, each once."""
-    return list(dict.fromkeys(method_named(name.strip()).name for name in text.split(",")))
+    return _each_once(name.strip() for name in text.split(","))
 
 
-def methods_named(text: str) -> list[str]:
-    """Names from a list separated by commas, or "all": those that are compared by default."""
-    return [method.name for method in METHODS.values() if method.by_default] if text == "all" else methods_listed(text)
+def _each_once(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(method_named(name).name for name in names))
+
+
+def methods_named(given: str | Iterable[str]) -> list[str]:
+    """Names one by one, or from a text: a list separated by commas, or "all", those that are compared by default."""
+    if given == "all":
+        return [method.name for method in METHODS.values() if method.by_default]
+    return methods_listed(given) if isinstance(given, str) else _each_once(given)
 
 
 def methods_lacking() -> list[str]:

@@ -27,6 +27,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.config.sections.graph import MarginalConfig
 from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
@@ -47,7 +48,7 @@ COLD = 0.7  # share of an account from which on only improvements are kept
 RESTLESS = 0.6  # of the first temperature: proposals are at least so noisy
 WORD_BITS = 64  # of the masked sums
 LARGEST_GAIN = 1e6  # that a device adds to the mean gain
-STOP = 1  # message a device: the turns are over
+END = 2  # messages a device: the turns are over, and its answer
 STRIDES = 50  # times that progress is shown
 
 
@@ -79,7 +80,6 @@ def introduce(
         numbers, told_sums, times = int(partitions * (d + d * (d + 1) / 2.0)), 2.0 * (d * (d + 1.0) + 2.0 * d + 2.0), 2
     told = (devices, edges, partitions) if board.gauss is None else (0, edges, partitions)
     sums = masked_sum_cost(devices, [partitions, 1, *sketches], word_bits=WORD_BITS)
-    walked = STOP + int(lists)
     introductions = float(times * heard.sum())
     return LearnerState(
         useful=useful,
@@ -88,13 +88,14 @@ def introduce(
         introduced=introduced,
         bonus=np.zeros(known.shape if board.gauss is not None else (0, 0), dtype=np.float32),
         claim=claim,
-        account=budget - NEGOTIATION * edges - times * heard - walked - math.ceil(sums.messages / devices),
+        account=budget - NEGOTIATION * edges - times * heard - END - int(lists) - math.ceil(sums.messages / devices),
         spent=np.zeros(devices, dtype=np.int64),
         taking_turns=np.asarray(useful.any(axis=1)),
         draws=np.zeros(devices, dtype=np.int64),
         turns=np.zeros(devices, dtype=np.int64),
+        holder=np.full(1, NO_DEVICE),
         quiet=np.zeros(1, dtype=np.int64),
-        messages=np.array([introductions + walked * devices + sums.messages]),
+        messages=np.array([introductions + END * (devices - 1) + lists * devices + sums.messages]),
         counts=np.array([introductions * partitions + lists * devices * partitions * (partitions - 1) / 2.0]),
         reals=np.array([numbers * introductions + told_sums * devices]),
         bits=np.array([sums.bits]),
@@ -149,10 +150,10 @@ def find(task: Task) -> LinkChoice:
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
     learner = introduce(board, terms, budget, config.spread, task.edges, task.network.label_distance)
     play = start(board, terms, task.edges)
-    if (learner.account < 0).any():
-        return LinkChoice(play.slots)  # the budget does not pay for introductions
+    if (learner.account < 0).any() or task.network.devices == 1:
+        return LinkChoice(play.slots)  # the budget does not pay for introductions, or there is nobody to talk to
     keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
-    cooling = _cooling(board, terms, play, learner, config.temperature, config.patience)
+    cooling = cooling_of(board, terms, play, learner, config)
     whole, device = max(int(learner.account.sum()), 1), np.int64(0)
     while device != NO_DEVICE:
         device = take_turns(board, terms, play, learner, cooling, keys, free, device, _stride(learner))
@@ -168,13 +169,16 @@ def _stride(learner: LearnerState) -> int:
     return 1 + int(learner.account.sum()) // (8 * STRIDES)
 
 
-def _cooling(
-    board: Board, terms: Terms, play: Play, learner: LearnerState, temperature: float, patience: int
-) -> Cooling:
+def unit_of(board: Board, terms: Terms, play: Play, learner: LearnerState) -> float:
+    """What temperatures are measured in: the mean over the devices of the best gain that each could have alone."""
+    word = FixedPoint(len(learner.account), LARGEST_GAIN, WORD_BITS)  # as devices write it for the masked sum
+    gains = np.minimum(gains_alone(board, terms, play, learner.useful), LARGEST_GAIN)
+    return float(word.numbers(word.words(gains).sum(keepdims=True))[0]) / len(gains)
+
+
+def cooling_of(board: Board, terms: Terms, play: Play, learner: LearnerState, config: MarginalConfig) -> Cooling:
+    """How temperatures fall."""
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     choices = 1.0 + float(learner.useful.sum(axis=1).mean())
-    devices = len(learner.account)
-    word = FixedPoint(devices, LARGEST_GAIN, WORD_BITS)  # as devices write it for the masked sum
-    gains = np.minimum(gains_alone(board, terms, play, learner.useful), LARGEST_GAIN)
-    unit = float(word.numbers(word.words(gains).sum(keepdims=True))[0]) / devices
-    return Cooling(temperature * unit / max(float(np.log(choices)), 1.0), COLD, RESTLESS, patience)
+    hot = config.temperature * unit_of(board, terms, play, learner) / max(math.log(choices), 1.0)
+    return Cooling(hot, COLD, RESTLESS, config.patience)

@@ -1,4 +1,5 @@
-"""Plain Python versions of the two learners: slow, readable, independent of the compiled ones, and tested equal.
+"""Plain Python versions of the equations and of the paper's learner: slow, readable, independent of the compiled ones, and tested
+equal. Ours is in discovery/protocol, as devices that share nothing but messages.
 
 Read these first to understand the algorithms. Every quantity is recomputed from scratch at every step, by this file alone:
 it loads neither the compiler nor any equation that is compiled.
@@ -104,7 +105,7 @@ def plain_local_rewards(network: "Network", config: Config, moved: PlainExchange
     counts, threshold, population = network.counts.tolist(), network.threshold.tolist(), network.population.tolist()
     return [
         config.reward.diversity_weight
-        * _plain_score(config, counts[i], moved.after[i], moved.before_loss[i], threshold[i], population)
+        * plain_score(config.reward, counts[i], moved.after[i], moved.before_loss[i], threshold[i], population)
         - config.reward.reliability_weight * lost[i]
         for i in range(network.devices)
     ]
@@ -133,15 +134,15 @@ def plain_round(network: "Network", config: Config, choice: list[int]) -> list[f
     ]
 
 
-def _plain_score(
-    config: Config,
+def plain_score(
+    reward: RewardConfig,
     before: list[float],
     after: list[float],
     before_loss: list[float],
     threshold: list[float],
     population: list[float],
 ) -> float:
-    reward = config.reward
+    """g (R7), 0 below the gate of L-hat labels."""
     tested = before_loss if reward.threshold_rule == "before-loss" else after
     ease = 1 - reward.tolerance if reward.threshold_rule == "tolerance" else 1.0
     met = sum(value >= ease * bound - 1e-9 for value, bound in zip(tested, threshold, strict=True))
@@ -194,107 +195,3 @@ class PlainQlearning:
             reward = below if config.reduction_rule == "multiply" else reward - config.reduction * abs(reward)
         recent.append(reward)
         self.rewards[device].setdefault(action, deque(maxlen=config.buffer)).append(reward)
-
-
-class PlainMarginal:
-    """Our learner with the objective recomputed for every quote, one link per device."""
-
-    def __init__(self, network: "Network", config: Config, keys: NDArray[np.uint64]) -> None:
-        self.network, self.config, self.keys = network, config, [int(key) for key in keys]
-        self.gamma = config.reward.global_weight
-        self.slots = np.full((network.devices, 1), -1, dtype=np.int32)
-        self.bonus = np.zeros(network.candidates.shape, dtype=np.float32)
-        self.claim = np.zeros_like(self.bonus)
-        self.draws = [0] * network.devices
-        self.messages = 0
-
-    def _state(
-        self, slots: NDArray[np.int32]
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """N * objective, local rewards, what is sent to each device, and what it takes from outside its cluster."""
-        network, reward, choice = self.network, self.config.reward, slots[:, 0].tolist()
-        moved = plain_exchange(network, self.config, choice)
-        used = [slot if sum(sent) > LEAST else -1 for slot, sent in zip(choice, moved.sent, strict=True)]
-        local = plain_local_rewards(network, self.config, moved, _drop(network, used))
-        terms = plain_budget_terms(network, reward, moved.outside)
-        shared = sum(reward.budget_weight * terms[cluster] for cluster in network.cluster.tolist())
-        value = (1 + self.gamma) * sum(local) + self.gamma * shared
-        return value, np.array(local), np.array(moved.sent), np.array(moved.outside)
-
-    def _with(self, device: int, slot: int) -> NDArray[np.int32]:
-        slots = self.slots.copy()
-        slots[device, 0] = slot
-        return slots
-
-    def _others(self, device: int, one: NDArray[np.int32], two: NDArray[np.int32]) -> tuple[int, int]:
-        """How many third devices get another allocation, and how many change what they take from outside."""
-        before, after = self._state(one), self._state(two)
-        ends = {device}
-        for slots in (one, two):
-            if slots[device, 0] >= 0:
-                ends.add(int(self.network.candidates[device, slots[device, 0]]))
-        moved = {int(i) for i in np.nonzero(np.abs(before[2] - after[2]).max(axis=1) > 1e-12)[0]} - ends
-        crossing = int((np.abs(before[3] - after[3]) > 1e-12).sum())
-        return len(moved), crossing if self.config.reward.budget_weight and self.gamma else 0
-
-    def _move(self, device: int, slot: int) -> None:
-        old, target = int(self.slots[device, 0]), self._with(device, slot)
-        if old != slot:
-            self.messages += (old >= 0) + (slot >= 0) + sum(self._others(device, self.slots, target))
-        self.slots = target
-
-    def _noise(self, device: int, temperature: float) -> float:
-        if temperature <= 0:
-            return 0.0
-        draw = plain_uniform(self.keys[device], self.draws[device])
-        self.draws[device] += 1
-        return -temperature * math.log(-math.log(draw + 1e-300) + 1e-300)
-
-    def _alone(self, device: int, slot: int) -> float | None:
-        """The device's own gain if it were the only one to ask, given what is asked of it."""
-        mine = self._state(self.slots)[1][device]
-        transmitter = int(self.network.candidates[device, slot])
-        slots = self._with(device, slot)
-        rivals = [
-            i
-            for i in range(self.network.devices)
-            if i != device and slots[i, 0] >= 0 and self.network.candidates[i, slots[i, 0]] == transmitter
-        ]
-        slots[rivals, 0] = -1
-        state = self._state(slots)
-        return None if state[2][device].sum() <= 0 else (1 + self.gamma) * float(state[1][device] - mine)
-
-    def _free(self, device: int) -> bool:
-        """Whether the device may stay without a link: by rule, or by choosing somebody with nothing for it (R12)."""
-        heard = np.nonzero(self.network.candidates[device] >= 0)[0].tolist()
-        empty = [slot for slot in heard if self._state(self._with(device, slot))[2][device].sum() <= 0]
-        return self.config.discovery.no_link or not heard or bool(empty)
-
-    def revise(self, device: int, temperature: float) -> None:
-        """Withdraw, ask in the order of optimistic estimates, join the best."""
-        old = int(self.slots[device, 0])
-        self._move(device, -1)
-        base = self._state(self.slots)
-        best, best_worth = -1, -math.inf
-        if self._free(device):
-            best_worth = self._noise(device, temperature)
-        waiting: dict[int, float] = {}
-        noise: dict[int, float] = {}
-        for slot in np.nonzero(self.network.candidates[device] >= 0)[0].tolist():
-            gain = self._alone(device, slot)
-            if gain is not None:
-                noise[slot] = self._noise(device, temperature) + float(self.claim[device, slot])
-                waiting[slot] = gain + float(self.bonus[device, slot]) + noise[slot]
-        while waiting:
-            slot = max(waiting, key=lambda s: (waiting[s], -s))
-            if waiting.pop(slot) <= best_worth + 1e-10:
-                break
-            joined = self._with(device, slot)
-            state = self._state(joined)
-            transmitter = int(self.network.candidates[device, slot])
-            self.messages += 2 + 2 * self._others(device, self.slots, joined)[0]
-            self.bonus[device, slot] = (1 + self.gamma) * (state[1][transmitter] - base[1][transmitter])
-            worth = state[0] - base[0] + noise[slot]
-            if worth > best_worth + 1e-10 or (slot == old and worth > best_worth - 1e-10):
-                best, best_worth = slot, worth
-        self._move(device, best)

@@ -74,8 +74,9 @@ def _cross_entropy(outputs: Any, labels: Any, chosen: Any, number: Any, gradient
     share = np.float32(1.0 / number)
     for n in range(number):
         own, slope, label = outputs[n], gradient[n], labels[chosen[n]]
-        top = own.max()
-        mass = np.float32(0)
+        top, mass = own[0], np.float32(0)
+        for k in range(1, len(own)):
+            top = max(top, own[k])
         for k in range(len(own)):
             slope[k] = np.exp(own[k] - top)
             mass += slope[k]
@@ -152,6 +153,13 @@ def _backward(
         _descend(row[at:][:1], held[at:][:1], single, anchor[at:][:1], rates)
 
 
+@_inlined
+def _copy(one: Any, other: Any) -> None:
+    """other[:] = one, which takes the compiler a second, for the sentence about a wrong shape."""
+    for i in range(len(one)):
+        other[i] = one[i]
+
+
 class Datapoints(NamedTuple):
     """What minibatches are drawn from."""
 
@@ -179,20 +187,19 @@ def train_devices(params: Any, momentum: Any, datapoints: Any, work: Any, widths
     bases = np.zeros(layers + 1, dtype=np.int64)
     for layer in range(layers):
         bases[layer + 1] = bases[layer] + widths[layer + 1] * (widths[layer] + 1)
-    activity = np.empty(most * widths.sum(), dtype=np.float32)
-    slopes = np.empty(most * widths.sum(), dtype=np.float32)
     starts = np.zeros(layers + 2, dtype=np.int64)
     for layer in range(layers + 1):
         starts[layer + 1] = starts[layer] + most * widths[layer]
+    activity, slopes = np.empty(starts[-1], dtype=np.float32), np.empty(starts[-1], dtype=np.float32)
     # Copies: each view of an array that threads share would make them wait for each other to count it.
     row, held = np.empty(params.shape[1], dtype=np.float32), np.zeros(params.shape[1], dtype=np.float32)
     anchor, chosen = np.empty_like(row), np.empty(most, dtype=np.int64)
     for place in part:
         device, number = rows[place], counts[place]
-        row[:] = params[device]
-        anchor[:] = row
+        _copy(params[device], row)
+        _copy(row, anchor)
         if len(momentum):
-            held[:] = momentum[device]
+            _copy(momentum[device], held)
         else:
             held[:] = 0
         for step in range(steps):
@@ -216,6 +223,6 @@ def train_devices(params: Any, momentum: Any, datapoints: Any, work: Any, widths
                 slope = slopes[starts[layer + 1] : starts[layer + 2]].reshape(most, widths[layer + 1])
                 back = slopes[starts[layer] : starts[layer + 1]].reshape(most, widths[layer])
                 _backward(row, held, anchor, bases[layer], ins, number, slope, back, rates, layer == 0)
-        params[device] = row
+        _copy(row, params[device])
         if len(momentum):
-            momentum[device] = held
+            _copy(held, momentum[device])

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from d2dfl.experiment.cell_steps import dataset_of
 from d2dfl.paper import (
     FIVE,
     NONE,
@@ -26,7 +27,6 @@ from d2dfl.paper import (
     sweep_table,
     task,
 )
-from d2dfl.paper.cells import dataset_of
 from d2dfl.report.findings import Picture
 
 CONTENDERS = (NONE, PAPERS, OURS, *ON_FIVE.papers, FIVE, SHUFFLE)

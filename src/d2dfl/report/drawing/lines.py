@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 
 from d2dfl.errors import UserError
 from d2dfl.report.findings import Chart
-from d2dfl.report.look import COLOURS, GREY
+from d2dfl.report.look import COLOURS, DASHED, GREY, IID_COLOUR
 from d2dfl.storage import write_whole
 
 NO_DASHES: Mapping[str, str] = MappingProxyType({})
@@ -23,14 +23,14 @@ STYLE: Any = {"svg.hashsalt": "d2dfl", "axes.spines.top": False, "axes.spines.ri
 
 
 def figure_of(chart: Chart, dashes: Mapping[str, str] = NO_DASHES) -> Figure:
-    """Lines with their bands. `dashes` of a line, by its name; lines that have them are yardsticks, and grey."""
+    """Lines with their bands. `dashes` of a line, by its name; lines that have them are yardsticks."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(7.0, 4.2), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
-        colours = itertools.cycle(COLOURS)
+        colours = itertools.cycle(COLOURS[:IID_COLOUR])
         for line in chart.lines:
-            colour = GREY if line.name in dashes else next(colours)
+            colour = next(colours) if line.name not in dashes else COLOURS[IID_COLOUR] if line.name == DASHED else GREY
             axes.plot(line.x, line.mean, label=line.title, lw=1.8, color=colour, ls=dashes.get(line.name, "-"))
             axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
         axes.set_xlabel(chart.x_name)

@@ -111,3 +111,12 @@ def picture_uri(folder: Path, picture: Picture) -> str:
     if kind == "image/png" and not content.startswith(b"\x89PNG\r\n\x1a\n"):
         raise UserError(f"{plain(path)} is not a PNG picture")
     return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+
+
+def picture_size(address: str) -> tuple[int, int] | None:
+    """Width and height of an embedded PNG, which its first bytes tell; None of another picture."""
+    start, _, content = address.partition(",")
+    if not start.startswith("data:image/png"):
+        return None
+    header = base64.b64decode(content[:32])
+    return int.from_bytes(header[16:20]), int.from_bytes(header[20:24])

@@ -13,8 +13,20 @@ from d2dfl.report.page.html import Html, head, join, source, tag
 from d2dfl.report.page.section import section
 from d2dfl.report.page.verdicts import overview
 
-STYLES = ("base.css", "parts.css", "widgets.css")
-SCRIPTS = ("common.js", "chart.js", "bars.js", "map.js", "inspector.js", "page.js")
+STYLES = ("base.css", "parts.css", "widgets.css", "map.css")
+SCRIPTS = (
+    "common.js",
+    "save.js",
+    "zoom.js",
+    "chart.js",
+    "bars.js",
+    "bundles.js",
+    "mapview.js",
+    "inspector.js",
+    "map.js",
+    "tables.js",
+    "page.js",
+)
 
 
 def page(entries: Sequence[PageEntry], title: str = "") -> str:

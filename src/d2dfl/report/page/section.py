@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from d2dfl.report.findings import Findings, Table
+from d2dfl.report.findings import Findings
 from d2dfl.report.look import Colours
-from d2dfl.report.page.data import PageEntry, picture_uri
+from d2dfl.report.page.data import PageEntry, picture_size, picture_uri
 from d2dfl.report.page.html import Html, join, tag
-from d2dfl.report.page.verdicts import boxed, verdict_table
+from d2dfl.report.page.tables import table_figure
+from d2dfl.report.page.verdicts import verdict_sentence, verdict_table
 from d2dfl.report.page.widgets import bars_widget, chart_widget, map_widget
 
 
@@ -14,51 +15,30 @@ def section(entry: PageEntry, place: str, colours: Colours, names: Colours) -> H
     """Everything about one record, in the order in which one reads it; colours of series by name and by title."""
     found = entry.findings
     parts = [
-        _heading(found, place),
         verdict_table(found, place),
         _group("grid", [chart_widget(chart, colours) for chart in found.charts]),
-        _group("tables", [_table(table, names) for table in found.tables]),
+        _group("tables", [table_figure(table, names) for table in found.tables]),
         _group("grid", [bars_widget(bars, names) for bars in found.bars]),
-        *(map_widget(item, colours) for item in found.maps),
+        map_widget(found.maps, colours) if found.maps else Html(),
         _pictures(entry),
         _notes(found),
-        _config(found),
+        _again(found),
     ]
-    return tag("section", *parts, id=place, aria_labelledby=f"{place}-title")
+    body = tag("div", *parts, class_="content", id=f"{place}-body")
+    return tag("section", _heading(found, place), body, id=place, class_="record", aria_labelledby=f"{place}-title")
 
 
 def _heading(found: Findings, place: str) -> Html:
     eyebrow = [text for text in (found.figure, found.name, found.scale) if text]
     parts = [tag("p", " · ".join(eyebrow), class_="eyebrow"), tag("h2", found.title, id=f"{place}-title")]
+    said = found.takeaway or verdict_sentence(found.verdicts)
+    if said:
+        parts.append(tag("p", said, class_="takeaway"))
     if found.setting:
         parts.append(tag("p", found.setting, class_="setting"))
     if found.claim:
         parts.append(tag("blockquote", tag("p", found.claim), tag("footer", "the paper"), class_="claim"))
     return tag("header", *parts)
-
-
-def _table(table: Table, names: Colours) -> Html:
-    head = tag("tr", *(tag("th", text, scope="col") for text in table.columns))
-    rows = [
-        tag("tr", *(tag("td", text) if index else _named(text, names) for index, text in enumerate(row)))
-        for row in table.rows
-    ]
-    parts = [boxed(tag("table", tag("thead", head), tag("tbody", *rows), class_="numbers"))]
-    if table.note:
-        parts.append(tag("p", table.note, class_="note"))
-    return tag("figure", tag("figcaption", table.title), *parts, class_="table")
-
-
-def _named(text: str, names: Colours) -> Html:
-    """The head of a row; a method's has the colour that it has in the charts."""
-    if text.lower() not in names:
-        return tag("th", text, scope="row")
-    look = f"dot {colour_class(names[text.lower()])}"
-    return tag("th", tag("i", class_=look, aria_hidden="true"), text, scope="row")
-
-
-def colour_class(number: int | None) -> str:
-    return "grey" if number is None else f"colour{number}"
 
 
 def _group(kind: str, parts: Sequence[Html]) -> Html:
@@ -70,7 +50,7 @@ def _pictures(entry: PageEntry) -> Html:
         tag(
             "figure",
             tag("figcaption", picture.title),
-            tag("img", src=picture_uri(entry.folder, picture), alt=picture.title, loading="lazy"),
+            _image(picture_uri(entry.folder, picture), picture.title),
             class_="picture",
         )
         for picture in entry.findings.pictures
@@ -84,8 +64,20 @@ def _notes(found: Findings) -> Html:
     return tag("div", tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in found.notes)), class_="notes")
 
 
-def _config(found: Findings) -> Html:
-    if not found.config:
-        return Html()
-    code = tag("pre", tag("code", found.config), tabindex="0")
-    return tag("details", tag("summary", "Configuration"), code, class_="config")
+def _image(address: str, title: str) -> Html:
+    """With its size, where that is known: the page must not grow under somebody who reads it."""
+    size = picture_size(address)
+    known = {"width": str(size[0]), "height": str(size[1])} if size else {}
+    return tag("img", src=address, alt=title, **known)
+
+
+def _again(found: Findings) -> Html:
+    """The command that makes this again, and all settings."""
+    command = found.command or (f"d2dfl reproduce {found.name} --scale {found.scale}" if found.claim else "")
+    parts = []
+    if command:
+        parts += [tag("h3", "Make it again"), tag("pre", tag("code", command), tabindex="0", class_="command")]
+    if found.config:
+        code = tag("pre", tag("code", found.config), tabindex="0")
+        parts.append(tag("details", tag("summary", "All settings"), code, class_="config"))
+    return tag("div", *parts, class_="again") if parts else Html()

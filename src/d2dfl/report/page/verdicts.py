@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from d2dfl.notebook import counted
 from d2dfl.report.findings import DIRECTION, NOT, REPRODUCED, Findings, Verdict
 from d2dfl.report.page.html import Html, join, tag
+from d2dfl.report.page.tables import boxed
 from d2dfl.terminal import UNKNOWN
 
 COLUMNS = 4  # learners that have one each
@@ -14,6 +15,8 @@ COLUMNS = 4  # learners that have one each
 SIGNS = {REPRODUCED: "✓", DIRECTION: "≈", NOT: "✕"}
 KINDS = {REPRODUCED: "good", DIRECTION: "fair", NOT: "poor"}
 OPEN = 60  # rows up to which the table of everything is open from the start
+# Whose numbers one may choose to see, and how the names of their systems begin.
+LEARNERS = {"paper": "paper's learner", "ours": "ours"}
 
 
 @dataclass(frozen=True)
@@ -31,16 +34,19 @@ def verdict_table(findings: Findings, place: str) -> Html:
 
 
 def overview(records: Sequence[tuple[Findings, str]]) -> Html:
-    """All verdicts: how many of each kind, by record, and in one table that can be filtered."""
+    """All verdicts: how many of each kind, for whom, by record, and in one table that can be filtered."""
     records = [(findings, place) for findings, place in records if findings.verdicts]
     if not records:
         return Html()
     rows = [row for findings, place in records for row in _rows(findings, place)]
     verdicts = [item for findings, _ in records for item in findings.verdicts]
-    parts = [f"{number} {verdict}" for verdict, number in _counts(verdicts).items()]
-    text = f"{len(rows)} numbers of the paper, {len(verdicts)} verdicts: {', '.join(parts)}."
     heading = tag(
-        "header", tag("h2", "All verdicts", id="overview-title"), tag("p", text, class_="setting"), _tally(verdicts)
+        "header",
+        tag("h2", "All verdicts", id="overview-title"),
+        tag("p", verdict_sentence(verdicts), class_="takeaway"),
+        tag("p", f"{len(rows)} numbers of the paper, {len(verdicts)} verdicts.", class_="setting"),
+        _switch(verdicts),
+        *(_said(view, mine) for view, mine in _views(verdicts).items()),
     )
     lines = (_line(findings, place) for findings, place in records)
     index = boxed(tag("table", tag("tbody", *lines), class_="index"))
@@ -48,12 +54,74 @@ def overview(records: Sequence[tuple[Findings, str]]) -> Html:
     everything = tag(
         "details", summary, _filters(verdicts), _table(rows, named=True), class_="all", open=len(rows) <= OPEN
     )
-    return tag("section", heading, index, everything, id="overview", aria_labelledby="overview-title")
+    matrix = _matrix(verdicts)
+    return tag("section", heading, matrix, index, everything, id="overview", aria_labelledby="overview-title")
 
 
-def boxed(table: str) -> Html:
-    """A box in which a wide table scrolls by itself; the keyboard reaches it too."""
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Table, scrolls sideways")
+def _views(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
+    """All verdicts, and those of each learner that has some."""
+    found = {key: [item for item in verdicts if whose(item.system) == key] for key in LEARNERS}
+    return {"all": list(verdicts), **{key: mine for key, mine in found.items() if mine}}
+
+
+def _switch(verdicts: Sequence[Verdict]) -> Html:
+    """One switch for the whole page: whose verdicts one sees. Without the script all are shown."""
+    names = {"all": "everybody", "paper": "the paper's learner", "ours": "ours"}
+    views = _views(verdicts)
+    if len(views) < 3:
+        return Html()
+    buttons = (
+        tag("button", names[view], type="button", value=view, aria_pressed="true" if view == "all" else "false")
+        for view in views
+    )
+    label = tag("span", "What holds for", id="learner-label")
+    return tag("div", label, *buttons, class_="switch learner", role="group", aria_labelledby="learner-label")
+
+
+def _said(view: str, verdicts: Sequence[Verdict]) -> Html:
+    """How many verdicts of each kind there are, as words and as a bar."""
+    text = ", ".join(f"{number} {verdict}" for verdict, number in _counts(verdicts).items())
+    return tag("div", tag("p", f"{text}.", class_="setting"), _tally(verdicts), data_view=view)
+
+
+def _matrix(verdicts: Sequence[Verdict]) -> Html:
+    """Systems down, verdicts across."""
+    kinds = list(_counts(verdicts))
+    systems: dict[str, list[Verdict]] = {}
+    for item in verdicts:
+        systems.setdefault(item.system, []).append(item)
+    order = sorted(systems, key=lambda name: [*LEARNERS, ""].index(whose(name)))
+    body = []
+    for name in order:
+        counts = _counts(systems[name])
+        cells = (tag("td", str(counts.get(kind, 0)), class_=_kind(kind) if counts.get(kind) else "") for kind in kinds)
+        body.append(tag("tr", tag("th", name, scope="row"), *cells, **_marked(name)))
+    head = _head(["System", *kinds])
+    inside = tag("table", head, tag("tbody", *body), class_="numbers matrix", data_name="verdicts-by-system")
+    return tag("figure", tag("figcaption", "For whom the paper's numbers hold"), boxed(inside), class_="table")
+
+
+def _marked(system: str) -> dict[str, str]:
+    """What the switch looks at."""
+    mine = whose(system)
+    return {"data_whose": mine} if mine else {}
+
+
+def whose(system: str) -> str:
+    """Whether a system is the paper's learner, on whichever terms, ours, or neither."""
+    return next((key for key, start in LEARNERS.items() if system.startswith(start)), "")
+
+
+def verdict_sentence(verdicts: Sequence[Verdict]) -> str:
+    """How many of the paper's claims hold, and for whom."""
+    judged = [item for item in verdicts if item.verdict in KINDS]
+    parts = []
+    for key, name in (*LEARNERS.items(), ("", "others")):
+        mine = [item.verdict for item in judged if whose(item.system) == key]
+        if mine:
+            near = f" and {mine.count(DIRECTION)} in direction" if DIRECTION in mine else ""
+            parts.append(f"{name} {mine.count(REPRODUCED)} of {counted(len(mine), 'verdict')}{near}")
+    return f"Reproduced: {'; '.join(parts)}." if parts else ""
 
 
 def _rows(findings: Findings, place: str) -> list[Row]:
@@ -83,7 +151,7 @@ def _table(rows: Sequence[Row], named: bool) -> Html:
 
 
 def _head(texts: Sequence[str]) -> Html:
-    return tag("thead", tag("tr", *(tag("th", text, scope="col") for text in texts)))
+    return tag("thead", tag("tr", *(tag("th", text, scope="col", **_marked(text)) for text in texts)))
 
 
 def _row(row: Row, systems: Sequence[str], named: bool) -> Html:
@@ -94,20 +162,26 @@ def _row(row: Row, systems: Sequence[str], named: bool) -> Html:
         cells.insert(0, tag("td", link, class_="where"))
     mine = {item.system: item for item in row.results}
     if len(mine) == len(row.results) and mine.keys() <= set(systems):
-        cells += [tag("td", _result(mine[system]) if system in mine else UNKNOWN) for system in systems]
+        cells += [
+            tag("td", _result(mine[system]) if system in mine else UNKNOWN, **_marked(system)) for system in systems
+        ]
     else:
         spread = {"colspan": str(max(1, len(systems))), "class_": "several"}
         cells.append(tag("td", tag("div", *(_result(item) for item in row.results)), **spread))
     words = [found.figure, found.name, found.title, first.quantity]
     words += [word for item in row.results for word in (item.system, item.verdict)]
-    return tag("tr", *cells, data_words=" ".join(words).lower())
+    learners = {whose(item.system) for item in row.results}
+    only = {"data_whose": learners.pop()} if len(learners) == 1 and "" not in learners else {}
+    return tag("tr", *cells, data_words=" ".join(words).lower(), **only)
 
 
 def _result(item: Verdict) -> Html:
     over = {"title": f"over {counted(item.seeds, 'seed')}"} if item.seeds else {}
     ours = tag("span", item.ours, class_="ours", **over)
     parts = (tag("span", item.system, class_="system"), ours, _pill(item.verdict))
-    return tag("div", *parts, class_="result", data_kind=_kind(item.verdict), data_system=item.system)
+    return tag(
+        "div", *parts, class_="result", data_kind=_kind(item.verdict), data_system=item.system, **_marked(item.system)
+    )
 
 
 def _pill(verdict: str) -> Html:
@@ -138,19 +212,21 @@ def _tally(verdicts: Sequence[Verdict]) -> Html:
 
 
 def _line(findings: Findings, place: str) -> Html:
-    """One record among all: its name, and how its verdicts are."""
-    found = _counts(findings.verdicts)
+    """One record among all: its name, and how its verdicts are, for everybody and for each learner."""
+    views = _views(findings.verdicts)
+    shown = {view: views.get(view, []) for view in ("all", *LEARNERS)}
     return tag(
         "tr",
         tag("td", findings.figure),
         tag("th", tag("a", findings.title, href=f"#{place}"), scope="row"),
-        tag("td", _tally(findings.verdicts), class_="share"),
-        tag(
-            "td",
-            *(_count(verdict, found.get(verdict, 0)) for verdict in dict.fromkeys([*KINDS, *found])),
-            class_="counts",
-        ),
+        tag("td", *(tag("div", _tally(mine), data_view=view) for view, mine in shown.items() if mine), class_="share"),
+        tag("td", *(tag("div", *_numbers(mine), data_view=view) for view, mine in shown.items()), class_="counts"),
     )
+
+
+def _numbers(verdicts: Sequence[Verdict]) -> list[Html]:
+    found = _counts(verdicts)
+    return [_count(verdict, found.get(verdict, 0)) for verdict in dict.fromkeys([*KINDS, *found])]
 
 
 def _count(verdict: str, number: int) -> Html:

@@ -9,9 +9,39 @@ class StackedBars {
       () => this.draw(this.width),
       (index) => this.raise(index),
     );
-    stage.before(this.legend.element);
+    const figure = stage.closest("figure");
+    stage.before(...this.choices(), this.legend.element);
     this.tip = new Tip(stage);
     responsive(stage, (width) => this.draw(width));
+    offer(
+      figure,
+      ["SVG", () => saveSvg(figure.dataset.name, this.picture)],
+      ["CSV", () => saveCsv(figure.dataset.name, this.rows())],
+    );
+  }
+
+  // Models cost every method the same, and much: the exchange alone shows where they differ.
+  choices() {
+    const { exchange, parts } = this.data;
+    if (!exchange.length || exchange.length === parts.length) return [];
+    const others = parts.map((_, index) => index).filter((index) => !exchange.includes(index));
+    const changed = (value) => this.legend.hideAll(value === "exchange" ? others : []);
+    return [
+      switcher(
+        "What is counted",
+        [
+          ["all", "the whole run"],
+          ["exchange", "the exchange alone"],
+        ],
+        "all",
+        changed,
+      ).element,
+    ];
+  }
+
+  rows() {
+    const head = ["", ...this.parts.map((part) => `${this.data.parts[part]} (${this.data.unit})`)];
+    return [head, ...this.data.bars.map((bar, index) => [bar.title, ...this.parts.map((part) => this.data.values[part][index])])];
   }
 
   raise(index) {

@@ -1,9 +1,10 @@
 // Lines with bands over a common axis.
-class LineChart {
+class LineChart extends ZoomedChart {
   static count = 0;
 
   constructor(stage, data) {
-    Object.assign(this, { stage, data, shown: null });
+    super();
+    Object.assign(this, { stage, data, shown: null, range: null, bands: true });
     if (!data.lines.length) {
       stage.append(html("p", { class: "empty" }, "Nothing was measured."));
       return;
@@ -18,42 +19,53 @@ class LineChart {
       () => this.draw(this.width),
       (index) => this.raise(index),
     );
-    stage.before(this.legend.element);
     this.places = [...new Set(data.lines.flatMap((line) => line.x))].sort((a, b) => a - b);
     this.whole = this.places.every(Number.isInteger);
     this.clip = `clip${(LineChart.count += 1)}`;
     this.remark = html("p", { class: "note" }, "Bands wider than the chart are left out; point at a name to see one.");
     this.tip = new Tip(stage);
+    stage.before(this.controls(), this.legend.element);
     stage.after(this.remark);
     responsive(stage, (width) => this.draw(width));
-  }
-
-  get visible() {
-    return this.data.lines.filter((_, index) => !this.legend.hidden.has(index));
+    const figure = stage.closest("figure");
+    offer(
+      figure,
+      ["SVG", () => saveSvg(figure.dataset.name, this.picture)],
+      ["CSV", () => saveCsv(figure.dataset.name, this.rows())],
+    );
   }
 
   measure(width) {
     const lines = this.visible.length ? this.visible : this.data.lines;
-    const means = lines.flatMap((line) => line.mean);
+    const values = (name) => lines.flatMap((line) => this.seen(line).map((index) => line[name][index]));
+    const means = values("mean").length ? values("mean") : [0];
     const span = Math.max(...means) - Math.min(...means) || Math.abs(means[0]) || 1;
     // Bands over few seeds can be far wider than what they surround: they are cut before they flatten the lines.
-    const low = Math.max(Math.min(...lines.flatMap((line) => line.low), ...means), Math.min(...means) - 0.6 * span);
-    const high = Math.min(Math.max(...lines.flatMap((line) => line.high), ...means), Math.max(...means) + 0.6 * span);
+    const ends = this.bands ? [values("low"), values("high")] : [[], []];
+    const low = Math.max(Math.min(...ends[0], ...means), Math.min(...means) - 0.3 * span);
+    const high = Math.min(Math.max(...ends[1], ...means), Math.max(...means) + 0.3 * span);
     const pad = (high - low || Math.abs(high) || 1) * 0.05;
     this.width = width;
     this.height = Math.round(Math.min(340, Math.max(220, width * 0.62)));
     this.y = { low: low - pad, high: high + pad };
     this.y = { ...this.y, ...steps(this.y.low, this.y.high, 5) };
     const longest = Math.max(...this.y.ticks.map((tick) => number(tick, this.y.places).length));
-    this.box = { left: 12 + 7 * longest, right: width - 12, top: 24, bottom: this.height - 40 };
+    this.box = { left: 12 + 7 * longest, right: width - this.room(width), top: 24, bottom: this.height - 40 };
     this.x = this.across(width);
+  }
+
+  // For names at the ends of lines, where the chart is wide enough; the legend has them all the same.
+  room(width) {
+    const longest = Math.max(0, ...this.visible.map((line) => line.title.length));
+    this.named = width >= 380 && this.visible.length > 1;
+    return this.named ? Math.min(width * 0.28, 20 + 6.2 * longest) : 12;
   }
 
   // The x axis; a single place has room on both sides.
   across(width) {
-    const [first, last] = [this.places[0], this.places[this.places.length - 1]];
-    if (this.data.log)
-      return { low: first, high: last, ticks: this.places.length <= 8 ? this.places : powers(first, last) };
+    const places = this.shownPlaces;
+    const [first, last] = [places[0], places[places.length - 1]];
+    if (this.data.log) return { low: first, high: last, ticks: places.length <= 8 ? places : powers(first, last) };
     const spread = first === last ? Math.abs(first) / 2 || 1 : 0;
     const [low, high] = [first - spread, last + spread];
     return { low, high, ...steps(low, high, Math.max(2, Math.min(8, width / 70)), this.whole ? 1 : 0) };
@@ -88,7 +100,7 @@ class LineChart {
     const inside = svg("rect", { x: left, y: top, width: Math.max(0, right - left), height: bottom - top });
     const shown = svg("g", {}, this.groups);
     shown.style.setProperty("--band", Math.min(0.15, 0.7 / this.visible.length));
-    this.picture.append(svg("clipPath", { id: this.clip }, inside), this.axes(), shown, this.cursor);
+    this.picture.append(svg("clipPath", { id: this.clip }, inside), this.axes(), shown, this.endNames(), this.cursor);
     this.listen();
     this.remark.hidden = !this.picture.querySelector(".wide");
     if (old) old.replaceWith(this.picture);
@@ -104,6 +116,31 @@ class LineChart {
       group.classList.toggle("raised", number === index);
       group.classList.toggle("faded", index !== null && number !== index);
     });
+  }
+
+  // Every line by its name at its end, moved apart where they would cover each other.
+  endNames() {
+    const group = svg("g", { class: "end-names", "aria-hidden": "true" });
+    if (!this.named) return group;
+    const ends = this.visible
+      .filter((line) => this.seen(line).length)
+      .map((line) => ({ line, y: this.atY(line.mean[this.seen(line).at(-1)]) }))
+      .sort((a, b) => a.y - b.y);
+    const gap = 12;
+    ends.forEach((end, index) => (end.at = index ? Math.max(end.y, ends[index - 1].at + gap) : end.y));
+    const over = ends.length ? ends.at(-1).at - this.box.bottom : 0;
+    for (let index = ends.length - 1, limit = this.box.bottom; over > 0 && index >= 0; index -= 1, limit -= gap)
+      ends[index].at = Math.min(ends[index].at, limit);
+    const room = Math.floor((this.width - this.box.right - 14) / 6.2);
+    for (const { line, y, at } of ends) {
+      const x = this.box.right;
+      const text = line.title.length > room ? `${line.title.slice(0, Math.max(1, room - 1))}…` : line.title;
+      group.append(
+        svg("path", { class: `leader ${colourClass(line.colour)}`, d: `M${x + 1},${y}L${x + 8},${short(at)}` }),
+        svg("text", { x: x + 11, y: short(at + 3.5) }, text),
+      );
+    }
+    return group;
   }
 
   axes() {
@@ -126,47 +163,75 @@ class LineChart {
   }
 
   line(line) {
-    const at = (values) => values.map((value, index) => `${this.atX(line.x[index])},${this.atY(value)}`);
+    const seen = this.seen(line);
+    const at = (values) => seen.map((index) => `${this.atX(line.x[index])},${this.atY(values[index])}`);
     const group = svg("g", { class: colourClass(line.colour) });
-    const high = at(line.high);
+    if (!seen.length) return group;
     const wide =
-      sum(line.high.map((value, index) => value - line.low[index])) / line.x.length > this.y.high - this.y.low;
-    group.append(
-      svg("path", {
-        class: wide ? "band wide" : "band",
-        "clip-path": `url(#${this.clip})`,
-        d: `M${[...high, ...at(line.low).reverse()].join("L")}Z`,
-      }),
-    );
+      sum(seen.map((index) => line.high[index] - line.low[index])) / seen.length > this.y.high - this.y.low;
+    if (this.bands)
+      group.append(
+        svg("path", {
+          class: wide ? "band wide" : "band",
+          "clip-path": `url(#${this.clip})`,
+          d: `M${[...at(line.high), ...at(line.low).reverse()].join("L")}Z`,
+        }),
+      );
     group.append(svg("path", { class: `curve ${line.dash}`, d: `M${at(line.mean).join("L")}` }));
-    const few = line.x.length <= 8 ? line.x : [];
-    few.forEach((x, index) =>
-      group.append(svg("circle", { class: "spot", r: 2.5, cx: this.atX(x), cy: this.atY(line.mean[index]) })),
-    );
+    for (const index of seen.length <= 8 ? seen : [])
+      group.append(svg("circle", { class: "spot", r: 2.5, cx: this.atX(line.x[index]), cy: this.atY(line.mean[index]) }));
     return group;
   }
 
+  // The place nearest to a pointer, among those that are shown.
+  under(event) {
+    const corner = this.picture.getBoundingClientRect();
+    const away = this.shownPlaces.map((place) => Math.abs(this.atX(place) - event.clientX + corner.left));
+    return { index: away.indexOf(Math.min(...away)), y: event.clientY - corner.top };
+  }
+
   listen() {
+    let from = null;
     const follow = (event) => {
-      const corner = this.picture.getBoundingClientRect();
-      const away = this.places.map((place) => Math.abs(this.atX(place) - event.clientX + corner.left));
-      this.point(away.indexOf(Math.min(...away)), event.clientY - corner.top);
+      const { index, y } = this.under(event);
+      this.point(index, y);
+      if (from !== null && from !== index) this.mark(from, index);
     };
     this.picture.addEventListener("pointermove", follow);
-    this.picture.addEventListener("pointerdown", follow);
+    this.picture.addEventListener("pointerdown", (event) => {
+      follow(event);
+      if (event.pointerType === "mouse") from = this.under(event).index; // a finger scrolls
+    });
+    this.picture.addEventListener("pointerup", (event) => {
+      const to = this.under(event).index;
+      const [first, last] = [Math.min(from ?? to, to), Math.max(from ?? to, to)];
+      from = null;
+      if (last > first) this.zoomTo(this.shownPlaces[first], this.shownPlaces[last]);
+    });
+    this.picture.addEventListener("dblclick", () => this.show(1));
     this.picture.addEventListener("pointerleave", (event) => {
+      from = null;
       if (event.pointerType === "mouse") this.leave(); // a finger that is lifted leaves too, but wants to read
     });
     this.picture.addEventListener("blur", () => this.leave());
-    this.picture.addEventListener("keydown", (event) => {
-      const last = this.places.length - 1;
-      const now = this.shown === null ? last + 1 : this.shown;
-      const next = { ArrowLeft: now - 1, ArrowRight: this.shown === null ? 0 : now + 1, Home: 0, End: last }[event.key];
-      if (event.key === "Escape") this.leave();
-      if (next === undefined) return;
-      event.preventDefault();
-      this.point(Math.max(0, Math.min(last, next)), this.box.top);
-    });
+    this.picture.addEventListener("keydown", (event) => this.keys(event));
+  }
+
+  keys(event) {
+    const last = this.shownPlaces.length - 1;
+    const now = this.shown === null ? last + 1 : this.shown;
+    const next = { ArrowLeft: now - 1, ArrowRight: this.shown === null ? 0 : now + 1, Home: 0, End: last }[event.key];
+    if (event.key === "Escape") this.leave();
+    if (next === undefined) return;
+    event.preventDefault();
+    this.point(Math.max(0, Math.min(last, next)), this.box.top);
+  }
+
+  // The part of the axis that a dragging pointer chooses.
+  mark(from, to) {
+    const [first, last] = [from, to].sort((a, b) => a - b).map((index) => this.atX(this.shownPlaces[index]));
+    const { top, bottom } = this.box;
+    this.cursor.prepend(svg("rect", { class: "chosen", x: first, y: top, width: last - first, height: bottom - top }));
   }
 
   leave() {
@@ -176,15 +241,17 @@ class LineChart {
   }
 
   nearest(line, place) {
-    const away = line.x.map((x) => Math.abs(x - place));
+    const away = line.x.map((x) => (this.inside(x) ? Math.abs(x - place) : Infinity));
     return away.indexOf(Math.min(...away));
   }
 
   // The values of all lines at one place, or where each was measured next to it; the highest first.
   point(index, y) {
-    const place = this.places[index];
+    const place = this.shownPlaces[index];
     const x = this.atX(place);
-    const found = this.visible.map((line) => ({ line, index: this.nearest(line, place) }));
+    const found = this.visible
+      .filter((line) => this.seen(line).length)
+      .map((line) => ({ line, index: this.nearest(line, place) }));
     found.sort((a, b) => b.line.mean[b.index] - a.line.mean[a.index]);
     const exact = found.every((item) => item.line.x[item.index] === place);
     this.shown = index;

@@ -80,13 +80,15 @@ class Tip {
   }
 }
 
-// Draw now and whenever the width changes: text keeps its size on every screen.
+// Draw now, so that nothing below moves later, and whenever the width changes: text keeps its size on every screen.
 function responsive(stage, draw) {
   let last = 0;
-  new ResizeObserver(() => {
+  const fit = () => {
     const width = Math.round(stage.clientWidth);
     if (width && width !== last) draw((last = width));
-  }).observe(stage);
+  };
+  fit();
+  new ResizeObserver(fit).observe(stage);
 }
 
 // Buttons that hide and show parts of a drawing, and raise the one pointed at; `mark` makes the sample beside a title.
@@ -104,5 +106,37 @@ function legend(entries, mark, changed, raised) {
     });
     return button;
   });
-  return { hidden, element: html("div", { class: "legend", role: "group", "aria-label": "Show or hide" }, buttons) };
+  const hideAll = (indices) => {
+    buttons.forEach((button, index) => {
+      if (indices.includes(index)) hidden.add(index);
+      else hidden.delete(index);
+      button.setAttribute("aria-pressed", String(!hidden.has(index)));
+    });
+    changed();
+  };
+  const element = html("div", { class: "legend", role: "group", "aria-label": "Show or hide" }, buttons);
+  return { hidden, hideAll, element };
+}
+
+// A row of buttons of which one is chosen.
+function switcher(label, choices, chosen, changed) {
+  const buttons = choices.map(([value, text]) => {
+    const button = html("button", { type: "button", value, "aria-pressed": String(value === chosen) }, text);
+    button.addEventListener("click", () => {
+      mark(value);
+      changed(value);
+    });
+    return button;
+  });
+  const mark = (value) => buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.value === value)));
+  const element = html("div", { class: "switch", role: "group", "aria-label": label }, buttons);
+  return { element, mark };
+}
+
+// A list of which one is chosen.
+function chooser(label, choices, chosen, changed) {
+  const options = choices.map(([value, text]) => html("option", { value, selected: value === chosen }, text));
+  const field = html("select", {}, options);
+  field.addEventListener("change", () => changed(field.value));
+  return html("label", { class: "choose" }, html("span", {}, label), field);
 }

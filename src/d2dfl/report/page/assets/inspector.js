@@ -1,7 +1,6 @@
-// The words beside a map: about a method, a device or a link.
+// The words beside a map: about a method, a device or a link. Every amount says whether it was expected or measured.
 class Inspector {
-  constructor(data) {
-    this.data = data;
+  constructor() {
     this.element = html("div", { class: "inspector", role: "status" });
   }
 
@@ -9,75 +8,96 @@ class Inspector {
     this.element.replaceChildren(html("p", {}, "No graph was recorded."));
   }
 
-  method(layer) {
-    const sent = sum(layer.links.map((link) => this.sent(link)));
-    const arrives = sum(layer.links.map((link) => this.sent(link) * (1 - link.loss)));
+  method(map, layer) {
+    const sent = sum(layer.links.map(expected));
+    const arrives = sum(layer.links.map((link) => expected(link) * (1 - link.loss)));
+    const went = layer.links.filter((link) => link.went.length);
+    const [moved, arrived] = [0, 1].map((place) => sum(went.map((link) => link.went[place])));
     const satisfied = sum(layer.satisfied) / layer.satisfied.length;
+    const mean = (values) => number(sum(values) / values.length, 3);
+    const measured = layer.went.length > 0;
     const facts = [
       ["Links", number(layer.links.length)],
-      ["Datapoints sent", amount(sent)],
+      ["Datapoints sent, expected", amount(sent)],
+      measured ? ["as it went", amount(moved)] : null,
       ["Expected to arrive", sent ? `${amount(arrives)} (${percent(arrives / sent)})` : "0"],
-      ["Partitions at threshold", `${number(satisfied, 1)} of ${this.data.partitions.length} a device`],
+      measured ? ["arrived", moved ? `${amount(arrived)} (${percent(arrived / moved)})` : "0"] : null,
+      ["Partitions at threshold, expected", `${number(satisfied, 1)} of ${map.partitions.length} a device`],
+      map.distance.length ? ["Distance to i.i.d., before", mean(map.distance)] : null,
+      layer.distance.length ? ["expected after", mean(layer.distance)] : null,
+      layer.wentDistance.length ? ["as it went", mean(layer.wentDistance)] : null,
+      layer.scores.length ? ["Score on own labels, mean", mean(layer.scores)] : null,
     ];
-    const list = this.facts(facts);
     const hint = html("p", {}, "Point at a device or a link to see what it does; click to keep it.");
-    this.element.replaceChildren(html("h4", {}, layer.title), list, hint);
+    const table = measured
+      ? html("p", {}, "The tables count the exchange as it went: whole datapoints, budgets held, losses drawn.")
+      : html("p", {}, "Nothing has moved yet: all amounts are expected.");
+    this.element.replaceChildren(html("h4", {}, layer.title), this.facts(facts), table, hint);
   }
 
-  device(layer, device) {
-    const { data } = this;
+  device(map, layer, device, state) {
     const head = html(
       "h4",
       {},
-      `Device ${data.names[device]} `,
-      html("span", {}, `cluster C${data.cluster[device]}, ${layer.title}`),
+      `Device ${map.names[device]} `,
+      html("span", {}, `cluster C${map.cluster[device]}, ${layer.title}`),
     );
-    const count = html("p", {}, `${layer.satisfied[device]} of ${data.partitions.length} partitions at threshold`);
-    this.element.replaceChildren(head, count, this.counts(layer, device), this.explain(), ...this.peers(layer, device));
+    const count = atThreshold(map, layer, state)[device];
+    const when = { before: "before the exchange", expected: "expected", went: "as it went" }[state.moment];
+    const facts = [html("p", {}, `${count} of ${map.partitions.length} partitions at threshold, ${when}`)];
+    if (map.distance.length && layer.distance.length) {
+      const after = state.moment === "went" ? layer.wentDistance : layer.distance;
+      const words = `${number(map.distance[device], 2)} → ${number((after.length ? after : layer.distance)[device], 2)}`;
+      facts.push(html("p", {}, `distance to i.i.d. ${words}`));
+    }
+    if (layer.scores.length) facts.push(html("p", {}, `score on its own labels ${number(layer.scores[device], 3)}`));
+    const rows = this.counts(map, layer, device, state);
+    this.element.replaceChildren(head, ...facts, rows, this.explain(), ...this.peers(map, layer, device));
   }
 
-  link(link) {
-    const head = html("h4", {}, `Device ${this.data.names[link.from]} → device ${this.data.names[link.to]}`);
+  link(map, link) {
+    const name = (end) => (link.parts ? `cluster C${end}` : `device ${map.names[end]}`);
+    const words = `${name(link.from)} → ${name(link.to)}`;
+    const head = html("h4", {}, words[0].toUpperCase() + words.slice(1));
     const facts = [
-      ["Loss probability", percent(link.loss)],
-      ["Trusted", `${link.trusted} of ${this.data.partitions.length} partitions`],
-      ["Datapoints sent", amount(this.sent(link))],
-      ["Expected to arrive", amount(this.sent(link) * (1 - link.loss))],
+      link.parts ? ["Links", number(link.parts.length)] : null,
+      [link.parts ? "Share expected to be lost" : "Loss probability", percent(link.loss)],
+      link.parts ? null : ["Trusted", `${link.trusted} of ${map.partitions.length} partitions`],
+      ["Datapoints sent, expected", amount(expected(link))],
+      link.went.length ? ["as it went", amount(link.went[0])] : null,
+      ["Expected to arrive", amount(expected(link) * (1 - link.loss))],
+      link.went.length ? ["arrived", amount(link.went[1])] : null,
     ];
-    const list = this.facts(facts);
     const most = Math.max(1e-9, ...link.amounts.map(([, value]) => value));
     const rows = link.amounts.map(([partition, value]) => {
       const track = html("div", { class: "track" }, this.piece("gained", 0, value / most));
       return html(
         "tr",
         {},
-        html("th", { scope: "row" }, this.data.partitions[partition]),
+        html("th", { scope: "row" }, map.partitions[partition]),
         html("td", { class: "wide" }, track),
         html("td", {}, amount(value)),
       );
     });
     this.element.replaceChildren(
       head,
-      list,
-      html("h5", {}, "Sent by partition"),
+      this.facts(facts),
+      html("h5", {}, "Sent by partition, expected"),
       html("table", { class: "counts" }, html("tbody", {}, rows)),
     );
   }
 
   facts(pairs) {
-    const items = pairs.map(([name, text]) => [html("dt", {}, name), html("dd", {}, text)]);
+    const items = pairs.filter(Boolean).map(([name, text]) => [html("dt", {}, name), html("dd", {}, text)]);
     return html("dl", { class: "facts-list" }, items);
   }
 
-  sent(link) {
-    return sum(link.amounts.map(([, value]) => value));
-  }
-
   // Before and after per partition, with a mark at the threshold; partitions that nobody has or wants are left out.
-  counts(layer, device) {
-    const [before, after, wanted] = [this.data.before[device], layer.after[device], this.data.threshold[device]];
+  counts(map, layer, device, state) {
+    const rows = state.moment === "went" && layer.went.length ? layer.went : layer.after;
+    const [before, after, wanted] = [map.before[device], rows[device], map.threshold[device]];
     const most = Math.max(1e-9, ...before, ...after, ...wanted);
-    const rows = this.data.partitions.map((name, index) => {
+    const lines = map.partitions.map((name, index) => {
       const [had, has, wants] = [before[index], after[index], wanted[index]];
       if (!had && !has && !wants) return null;
       const kept = Math.min(had, has) / most;
@@ -94,7 +114,7 @@ class Inspector {
         html("td", {}, words),
       );
     });
-    return html("table", { class: "counts" }, html("tbody", {}, rows));
+    return html("table", { class: "counts" }, html("tbody", {}, lines));
   }
 
   piece(kind, start, share) {
@@ -111,14 +131,11 @@ class Inspector {
       ["lost", "given away"],
       ["wanted", "threshold"],
     ];
-    return html(
-      "div",
-      { class: "explain" },
-      keys.map(([kind, text]) => html("span", {}, html("i", { class: kind }), text)),
-    );
+    const items = keys.map(([kind, text]) => html("span", {}, html("i", { class: kind }), text));
+    return html("div", { class: "explain" }, items);
   }
 
-  peers(layer, device) {
+  peers(map, layer, device) {
     const lists = [
       ["Receives", "to", "from", "from device"],
       ["Sends", "from", "to", "to device"],
@@ -126,28 +143,18 @@ class Inspector {
     return lists.flatMap(([heading, mine, theirs, words]) => {
       const links = layer.links.filter((link) => link[mine] === device);
       const items = links.map((link) => {
-        const arrives = `${amount(this.sent(link) * (1 - link.loss))} expected to arrive`;
-        const head = html(
-          "div",
-          {},
-          html("b", {}, `${amount(this.sent(link))} ${words} ${this.data.names[link[theirs]]}`),
-          html("span", {}, arrives),
-        );
-        return html(
-          "li",
-          {},
-          head,
-          html("span", {}, `loss ${percent(link.loss)}, ${link.trusted} trusted; ${this.what(link)}`),
-        );
+        const arrives = `${amount(expected(link) * (1 - link.loss))} expected to arrive`;
+        const went = link.went.length ? `; as it went ${amount(link.went[0])}, arrived ${amount(link.went[1])}` : "";
+        const text = `${amount(expected(link))} ${words} ${map.names[link[theirs]]}`;
+        const head = html("div", {}, html("b", {}, text), html("span", {}, arrives));
+        const more = `loss ${percent(link.loss)}, ${link.trusted} trusted; ${this.what(map, link)}${went}`;
+        return html("li", {}, head, html("span", {}, more));
       });
       return [html("h5", {}, heading), links.length ? html("ul", {}, items) : html("p", {}, "nothing")];
     });
   }
 
-  what(link) {
-    return (
-      link.amounts.map(([partition, value]) => `${this.data.partitions[partition]}: ${amount(value)}`).join(", ") ||
-      "nothing"
-    );
+  what(map, link) {
+    return link.amounts.map(([partition, value]) => `${map.partitions[partition]}: ${amount(value)}`).join(", ") || "nothing";
   }
 }

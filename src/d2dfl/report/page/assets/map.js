@@ -1,20 +1,80 @@
-// Devices in the plane and the graph of each method; what is pointed at is explained beside it.
+// Devices in the plane and the graph of each method: one of them, or all side by side; what is pointed at is explained.
+const MANY_LINKS = 60; // from more on, only the strongest are shown until somebody asks for all
+
 class DeviceMap {
   constructor(stage, data) {
-    Object.assign(this, { stage, data, layer: 0, pinned: null });
-    this.inspector = new Inspector(data);
-    this.tabs = data.layers.map((layer, index) => this.tab(layer, index));
-    const list = html("div", { class: "tabs", role: "tablist", "aria-label": `Methods of ${data.title}` }, this.tabs);
-    list.addEventListener("keydown", (event) => this.tabKeys(event));
-    this.picture = svg("svg", { viewBox: `0 0 ${data.size.join(" ")}`, role: "group", "aria-label": data.title });
-    this.links = svg("g");
-    this.nodes = data.devices.map((place, device) => this.node(place, device));
-    this.picture.append(this.clusters(), this.links, ...this.nodes, this.scale());
-    if (data.layers.length > 1) stage.append(list);
-    stage.append(html("div", { class: "board" }, this.picture, this.inspector.element));
+    Object.assign(this, { stage, data, pinned: null });
+    this.figure = stage.closest("figure");
+    this.state = { map: 0, layer: 0, moment: "expected", colour: "distance", focus: "", least: 0, together: false, side: false };
+    this.inspector = new Inspector();
+    this.head = html("div", { class: "map-head" });
+    this.controls = html("div", { class: "controls map-controls" });
+    this.board = html("div", { class: "board" });
+    this.key = html("div", { class: "shades" });
+    stage.append(this.head, this.controls, this.board);
+    this.keys = this.figure.querySelector(".keys");
+    if (this.keys) this.keys.prepend(this.key);
     this.listen();
-    if (data.layers.length) this.select(0);
-    else this.inspector.nothing();
+    this.load(0);
+    offer(
+      this.figure,
+      ["SVG", () => this.views.forEach((view) => saveSvg(`${this.figure.dataset.name}-${view.layer.title}`, view.picture))],
+      ["CSV", () => saveCsv(this.figure.dataset.name, this.rows())],
+    );
+  }
+
+  get map() {
+    return this.data.maps[this.state.map];
+  }
+
+  get layer() {
+    return this.map.layers[this.state.layer];
+  }
+
+  // One network of several.
+  load(index) {
+    this.state = { ...this.state, map: index, layer: Math.min(this.state.layer, Math.max(0, this.data.maps[index].layers.length - 1)) };
+    this.state.focus = "";
+    if (!this.map.distance.length && this.state.colour === "distance") this.state.colour = "share";
+    this.pinned = null;
+    this.state.least = this.enough();
+    this.head.replaceChildren(...this.heads());
+    this.controls.replaceChildren(...(this.map.layers.length ? this.choices() : []));
+    this.arrange();
+  }
+
+  // So many datapoints that no method shows more links than can be told apart.
+  enough() {
+    const worst = this.map.layers.map((layer) => {
+      const sizes = layer.links.map(expected).sort((a, b) => b - a);
+      if (sizes.length <= MANY_LINKS) return 0;
+      const least = Math.ceil(sizes[MANY_LINKS - 1]);
+      const above = sizes.filter((size) => size >= least + 1).length; // many may carry the same
+      const here = sizes.filter((size) => size >= least).length;
+      return here > MANY_LINKS && above > MANY_LINKS / 4 ? least + 1 : least;
+    });
+    return Math.max(0, ...worst);
+  }
+
+  heads() {
+    const parts = [];
+    if (this.data.maps.length > 1) {
+      const names = this.data.maps.map((map, index) => [String(index), map.title]);
+      parts.push(chooser("Network", names, String(this.state.map), (value) => this.load(Number(value))));
+    }
+    this.tabs = this.map.layers.map((layer, index) => this.tab(layer, index));
+    const list = html("div", { class: "tabs", role: "tablist", "aria-label": `Methods of ${this.map.title}` }, this.tabs);
+    list.addEventListener("keydown", (event) => this.tabKeys(event));
+    if (this.map.layers.length > 1) {
+      const side = html("button", { type: "button", class: "plain side", "aria-pressed": String(this.state.side) }, "side by side");
+      side.addEventListener("click", () => {
+        this.state.side = !this.state.side;
+        side.setAttribute("aria-pressed", String(this.state.side));
+        this.arrange();
+      });
+      parts.push(side, list);
+    }
+    return parts;
   }
 
   tab(layer, index) {
@@ -28,114 +88,132 @@ class DeviceMap {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (!step) return;
     event.preventDefault();
-    this.select((this.layer + step + this.tabs.length) % this.tabs.length);
-    this.tabs[this.layer].focus();
+    this.select((this.state.layer + step + this.tabs.length) % this.tabs.length);
+    this.tabs[this.state.layer].focus();
   }
 
   select(index) {
-    this.layer = index;
-    this.tabs.forEach((tab, number) => {
-      tab.setAttribute("aria-selected", String(number === index));
-      tab.tabIndex = number === index ? 0 : -1;
-    });
-    const layer = this.data.layers[index];
-    const order = layer.links.map((_, number) => number).sort((a, b) => layer.links[b].width - layer.links[a].width);
-    this.lines = [];
-    for (const number of order) this.lines[number] = this.line(layer.links[number], number);
-    this.links.replaceChildren(...order.map((number) => this.lines[number]));
-    this.nodes.forEach((node, device) => this.dress(node, device, layer));
+    this.state.layer = index;
     if (this.pinned && this.pinned.kind === "link") this.pinned = null;
+    this.draw();
+  }
+
+  choices() {
+    const { map } = this;
+    const measured = map.layers.some((layer) => layer.went.length);
+    const moments = [["before", "before"], ["expected", "expected after"], ...(measured ? [["went", "as it went"]] : [])];
+    const set = (name) => (value) => {
+      this.state[name] = value;
+      this.draw();
+    };
+    const colours = [
+      ...(map.distance.length ? [["distance", "distance to i.i.d."]] : []),
+      ["share", "share of partitions at threshold"],
+      ...(map.layers.some((layer) => layer.scores.length) ? [["score", "score on own labels"]] : []),
+    ];
+    const clusters = [...new Set(map.cluster)].sort((a, b) => a - b).map((number) => [`c${number}`, `cluster C${number}`]);
+    const devices = map.names.map((name, index) => [`d${index}`, `device ${name}`]);
+    const together = html("input", { type: "checkbox", checked: this.state.together });
+    together.addEventListener("change", () => set("together")(together.checked));
+    return [
+      switcher("Moment", moments, this.state.moment, set("moment")).element,
+      colours.length > 1 ? chooser("Colour by", colours, this.state.colour, set("colour")) : null,
+      chooser("Links of", [["", "all devices"], ...clusters, ...devices], "", set("focus")),
+      this.slider(),
+      clusters.length > 1 ? html("label", { class: "check" }, together, "one arrow between clusters") : null,
+    ].filter(Boolean);
+  }
+
+  slider() {
+    const most = Math.ceil(Math.max(1, ...this.map.layers.flatMap((layer) => layer.links.map(expected))));
+    const field = html("input", { type: "range", min: 0, max: most, step: 1, value: this.state.least });
+    this.said = html("output", {});
+    field.addEventListener("input", () => {
+      this.state.least = Number(field.value);
+      this.draw();
+    });
+    return html("label", { class: "least" }, html("span", {}, "At least"), field, this.said);
+  }
+
+  // One drawing with the words beside it, or a small one a method.
+  arrange() {
+    const many = this.state.side && this.map.layers.length > 1;
+    const layers = many ? this.map.layers.map((_, index) => index) : [null];
+    this.views = layers.map(() => new MapView(this.map));
+    const panels = this.views.map((view, index) => {
+      const name = many ? html("figcaption", {}, this.map.layers[index].title) : null;
+      return html("div", { class: "panel", "data-layer": many ? index : null }, name, view.picture);
+    });
+    this.board.classList.toggle("many", many);
+    this.board.replaceChildren(html("div", { class: "panels" }, panels), this.inspector.element);
+    if (this.map.layers.length) this.draw();
+    else this.inspector.nothing();
+  }
+
+  draw() {
+    const { state } = this;
+    this.tabs.forEach((tab, index) => {
+      tab.setAttribute("aria-selected", String(index === state.layer));
+      tab.tabIndex = index === state.layer ? 0 : -1;
+    });
+    this.views.forEach((view, index) => view.draw(this.views.length > 1 ? this.map.layers[index] : this.layer, state));
+    this.board.querySelectorAll(".panel").forEach((panel, index) => panel.classList.toggle("on", index === state.layer));
+    this.tell();
+    this.legend();
     this.explain(this.pinned);
   }
 
-  node([x, y], device) {
-    const radius = this.data.radius;
-    const face = svg("circle", { class: "face", cx: x, cy: y, r: radius });
-    const hit = svg("circle", { class: "hit", cx: x, cy: y, r: Math.max(radius + 1.5, 5) });
-    const { inside, labels, places, readable } = this.data;
-    const text = readable ? svg("text", { x, y, "font-size": (inside ? 1 : 0.7) * radius }) : null;
-    const [left, top] = places[device] || [];
-    const beside = places.length ? svg("text", { class: inside ? "count" : "name", x: left, y: top }) : null;
-    const name = inside ? text : beside;
-    if (name) name.textContent = labels[device];
-    return svg(
-      "g",
-      { "data-kind": "device", "data-index": device, tabindex: device ? -1 : 0, role: "button" },
-      face,
-      text,
-      beside,
-      hit,
-    );
+  // How many links are shown, and why not all.
+  tell() {
+    const view = this.views[this.views.length > 1 ? this.state.layer : 0];
+    const all = this.layer.links.length;
+    const [shown, inner] = [view.drawn.length, this.layer.links.filter((link) => this.map.cluster[link.from] === this.map.cluster[link.to]).length];
+    const words = this.state.together
+      ? `${shown} arrows; ${inner} of ${all} links stay inside a cluster`
+      : `${this.state.least} datapoints: ${shown} of ${all} links`;
+    this.said.textContent = this.state.moment === "before" ? "no links yet" : words;
   }
 
-  dress(node, device, layer) {
-    const count = layer.satisfied[device];
-    node.setAttribute("class", `node level${layer.level[device]}`);
-    node.setAttribute(
-      "aria-label",
-      `Device ${this.data.names[device]}: ${count} of ${this.data.partitions.length} partitions at threshold`,
-    );
-    const text = node.querySelector(this.data.inside ? ".count" : "text");
-    if (text) text.textContent = String(count);
-  }
-
-  // A curve from rim to rim with a head; a pale one under it keeps crossings readable, a broad one meets the pointer.
-  line(link, index) {
-    const [start, end, bend] = [this.data.devices[link.from], this.data.devices[link.to], link.bend];
-    const speed = 2 * Math.max(Math.hypot(end[0] - bend[0], end[1] - bend[1]), 1e-6);
-    const trim = Math.min((this.data.radius + 1) / speed, 0.35);
-    const size = Math.min(2.4 + 2.2 * link.width, this.data.radius) / speed;
-    const head = Math.min(size, 0.7 * (1 - 2 * trim));
-    const at = (t) =>
-      [0, 1].map((axis) => (1 - t) ** 2 * start[axis] + 2 * t * (1 - t) * bend[axis] + t * t * end[axis]);
-    const [base, tip] = [at(1 - trim - head), at(1 - trim)];
-    const side = [0.42 * (tip[1] - base[1]), -0.42 * (tip[0] - base[0])];
-    const places = Array.from({ length: 13 }, (_, step) => at(trim + ((1 - 2 * trim - 0.9 * head) * step) / 12));
-    const path = `M${places.map((place) => place.map(short).join(",")).join("L")}`;
-    const corners = [tip, [base[0] + side[0], base[1] + side[1]], [base[0] - side[0], base[1] - side[1]]];
-    const { faint } = this.data.layers[this.layer];
-    const group = svg("g", { class: `link level${link.level}`, opacity: faint, "data-kind": "link", "data-index": index });
-    group.append(svg("path", { class: "halo", d: path, "stroke-width": short(1.5 * link.width + 0.6) }));
-    group.append(svg("path", { class: "body", d: path, "stroke-width": link.width }));
-    group.append(
-      svg("polygon", { class: "head", points: corners.map((corner) => corner.map(short).join(",")).join(" ") }),
-    );
-    group.append(svg("path", { class: "hit", d: path }));
-    return group;
-  }
-
-  clusters() {
-    const group = svg("g", { "aria-hidden": "true" });
-    this.data.hulls.forEach((hull, index) => {
-      group.append(
-        svg("polygon", { class: `hull tint${index % 6}`, points: hull.map((corner) => corner.join(",")).join(" ") }),
-      );
-      const [x, y] = this.data.hullNames[index];
-      group.append(svg("text", { class: "cluster", x, y }, `C${index}`));
+  legend() {
+    const measure = measureOf(this.map, this.layer, this.state);
+    const words = { distance: "Distance to i.i.d.", share: "Share of partitions at threshold", score: "Score on own labels" };
+    const kind = this.state.colour === "score" && !this.layer.scores.length ? "share" : this.state.colour;
+    const shown = (value) => (measure.percent ? percent(value).replace(".0", "") : number(value, measure.digits));
+    const keys = Array.from({ length: SHADES }, (_, shade) => {
+      const share = [shade / SHADES, (shade + 1) / SHADES].map((part) => (measure.best === "low" ? part : 1 - part));
+      const ends = share.map((part) => measure.low + part * (measure.high - measure.low)).sort((a, b) => a - b);
+      return html("li", {}, html("i", { class: `dot shade${shade}`, "aria-hidden": "true" }), `${shown(ends[0])} to ${shown(ends[1])}`);
     });
-    return group;
+    this.key.replaceChildren(html("h5", {}, words[kind]), html("ul", {}, keys));
   }
 
-  scale() {
-    const [x, y] = [8, this.data.size[1] - 7];
-    if (!this.data.scale) return svg("text", { class: "scale", x, y }, "not to scale");
-    const rule = svg("path", { class: "rule", d: `M${x},${y - 3}v3h${this.data.scale.length}v-3` });
-    return svg(
-      "g",
-      { "aria-hidden": "true" },
-      rule,
-      svg("text", { class: "scale", x: x + this.data.scale.length + 4, y }, this.data.scale.text),
-    );
+  // All links of the method that is shown.
+  rows() {
+    const head = ["method", "transmitter", "receiver", "loss probability", "trusted partitions", "expected", "sent", "arrived"];
+    const names = this.map.names;
+    return [
+      head,
+      ...this.layer.links.map((link) => [
+        this.layer.title, names[link.from], names[link.to], link.loss, link.trusted, short(expected(link)), ...(link.went.length ? link.went : ["", ""]),
+      ]),
+    ];
   }
 
   listen() {
     const found = (event) => {
       const group = event.target.closest("[data-kind]");
-      return group ? { kind: group.dataset.kind, index: Number(group.dataset.index) } : null;
+      if (!group) return null;
+      const panel = group.closest(".panel");
+      const layer = panel.dataset.layer === undefined ? this.state.layer : Number(panel.dataset.layer);
+      return { kind: group.dataset.kind, index: Number(group.dataset.index), layer };
     };
-    this.picture.addEventListener("pointerover", (event) => this.explain(found(event) || this.pinned));
-    this.picture.addEventListener("pointerleave", () => this.explain(this.pinned));
-    this.picture.addEventListener("click", (event) => {
+    const box = this.board;
+    box.addEventListener("pointerover", (event) => {
+      if (event.target.closest("svg")) this.explain(found(event) || this.pinned);
+    });
+    box.addEventListener("pointerleave", () => this.explain(this.pinned));
+    box.addEventListener("click", (event) => {
+      if (!event.target.closest("svg")) return;
       const thing = found(event);
       const same = thing && this.pinned && thing.kind === this.pinned.kind && thing.index === this.pinned.index;
       this.pinned = same ? null : thing;
@@ -146,11 +224,11 @@ class DeviceMap {
       const thing = found(event);
       if (thing && event.target.matches(":focus-visible")) this.explain(thing);
     });
-    this.picture.addEventListener("keydown", (event) => this.keys(event, found(event)));
+    box.addEventListener("keydown", (event) => this.keyed(event, found(event)));
   }
 
   // Arrow keys walk to the nearest device in that direction; Enter keeps the explanation; Escape lets go.
-  keys(event, thing) {
+  keyed(event, thing) {
     const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (event.key === "Escape") this.explain((this.pinned = null));
     if (!thing || (!way && event.key !== "Enter" && event.key !== " ")) return;
@@ -159,39 +237,29 @@ class DeviceMap {
       this.explain((this.pinned = thing));
       return;
     }
-    const here = this.data.devices[thing.index];
+    const view = this.views[this.views.length > 1 ? thing.layer : 0];
+    const here = this.map.devices[thing.index];
     let best = null;
-    this.data.devices.forEach(([x, y], device) => {
+    this.map.devices.forEach(([x, y], device) => {
       const [along, away] = [[x - here[0], y - here[1]], Math.hypot(x - here[0], y - here[1])];
       const ahead = along[0] * way[0] + along[1] * way[1];
       const cost = away * (2 - ahead / away);
       if (ahead > 0.5 * away && (!best || cost < best.cost)) best = { device, cost };
     });
     if (!best) return;
-    this.nodes[thing.index].tabIndex = -1;
-    this.nodes[best.device].tabIndex = 0;
-    this.nodes[best.device].focus();
+    view.nodes[thing.index].tabIndex = -1;
+    view.nodes[best.device].tabIndex = 0;
+    view.nodes[best.device].focus();
   }
 
   explain(thing) {
-    const layer = this.data.layers[this.layer];
-    if (!layer) return;
-    this.picture.classList.toggle("picking", Boolean(thing));
-    const touches = (link, index) =>
-      thing.kind === "link" ? index === thing.index : link.from === thing.index || link.to === thing.index;
-    const near = new Set(thing && thing.kind === "device" ? [thing.index] : []);
-    layer.links.forEach((link, index) => {
-      const mine = Boolean(thing) && touches(link, index);
-      this.lines[index].classList.toggle("near", mine);
-      this.lines[index].classList.toggle("chosen", mine && thing.kind === "link");
-      if (mine) near.add(link.from).add(link.to);
-    });
-    this.nodes.forEach((node, device) => {
-      node.classList.toggle("near", near.has(device));
-      node.classList.toggle("chosen", Boolean(thing) && thing.kind === "device" && thing.index === device);
-    });
-    if (!thing) this.inspector.method(layer);
-    else if (thing.kind === "device") this.inspector.device(layer, thing.index);
-    else this.inspector.link(layer.links[thing.index]);
+    if (!this.layer) return;
+    const layer = this.map.layers[thing ? thing.layer : this.state.layer];
+    const chosen = this.views.length > 1 ? layer : this.layer;
+    const mine = this.views.find((view) => view.layer === chosen);
+    this.views.forEach((view) => view.emphasise(thing && (thing.kind === "device" || view === mine) ? thing : null));
+    if (!thing) this.inspector.method(this.map, this.layer);
+    else if (thing.kind === "device") this.inspector.device(this.map, chosen, thing.index, this.state);
+    else if (mine.drawn[thing.index]) this.inspector.link(this.map, mine.drawn[thing.index]);
   }
 }

@@ -1,5 +1,6 @@
-// Widgets, the theme, the table of verdicts and the contents.
+// Widgets, the theme, the switch between learners, the table of verdicts, and the contents.
 const WIDGETS = { chart: LineChart, bars: StackedBars, map: DeviceMap };
+const SECTIONS = { narrow: 3, wide: 8 }; // of more, a page shows the heads and opens what one asks for
 
 function drawAll() {
   for (const figure of document.querySelectorAll("[data-widget]")) {
@@ -37,6 +38,20 @@ function theme() {
   apply();
 }
 
+// Whose verdicts the whole page shows; the style sheet hides the others.
+function learners() {
+  const box = document.querySelector(".learner");
+  document.documentElement.dataset.learner = "all";
+  if (!box) return;
+  const buttons = [...box.querySelectorAll("button")];
+  for (const button of buttons) {
+    button.addEventListener("click", () => {
+      document.documentElement.dataset.learner = button.value;
+      buttons.forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
+    });
+  }
+}
+
 function filters() {
   const box = document.querySelector(".filters");
   if (!box) return;
@@ -71,8 +86,53 @@ function filters() {
   field.addEventListener("input", apply);
 }
 
+// On a page with many sections each shows its head; a button, or a link to it, opens the rest.
+class Folding {
+  constructor() {
+    this.sections = [...document.querySelectorAll("section.record")];
+    this.narrow = matchMedia("(max-width: 700px)");
+    this.buttons = new Map();
+    for (const section of this.sections) {
+      const body = section.querySelector(".content");
+      const button = html("button", { type: "button", class: "unfold", "aria-controls": body.id });
+      button.addEventListener("click", () => this.set(section, body.hidden));
+      section.querySelector("header").append(button);
+      this.buttons.set(section, button);
+    }
+    this.narrow.addEventListener("change", () => this.fit());
+    this.fit();
+  }
+
+  get folds() {
+    return this.sections.length > (this.narrow.matches ? SECTIONS.narrow : SECTIONS.wide);
+  }
+
+  fit() {
+    for (const section of this.sections) {
+      this.set(section, !this.folds);
+      this.buttons.get(section).hidden = !this.folds;
+    }
+  }
+
+  set(section, open) {
+    const button = this.buttons.get(section);
+    section.querySelector(".content").hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
+    button.textContent = open ? "Show less" : "Show charts and tables";
+  }
+
+  // Where an address leads, opened and in view: all is drawn by now, so nothing moves it away again.
+  follow() {
+    const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!place) return;
+    const section = place.closest("section.record");
+    if (section) this.set(section, true);
+    place.scrollIntoView({ behavior: "instant" });
+  }
+}
+
 // Open beside the text where there is room, closed above it elsewhere; the section that one reads is marked.
-function contents() {
+function contents(folding) {
   const box = document.querySelector(".contents details");
   const wide = matchMedia("(min-width: 1120px)");
   const fit = () => (box.open = wide.matches);
@@ -82,6 +142,12 @@ function contents() {
   box.addEventListener("click", (event) => {
     if (event.target.closest("a") && !wide.matches) box.open = false;
   });
+  const follow = () => requestAnimationFrame(() => folding.follow()); // the contents above have closed by then
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest('a[href^="#"]');
+    if (link && link.hash === location.hash) follow();
+  });
+  addEventListener("hashchange", follow);
   const mark = (place) =>
     links.forEach((link) =>
       link.hash === `#${place}` ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current"),
@@ -94,6 +160,10 @@ function contents() {
 }
 
 theme();
-contents();
+learners();
 filters();
+tables();
 drawAll();
+const folding = new Folding();
+contents(folding);
+folding.follow();

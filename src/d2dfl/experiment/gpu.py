@@ -16,11 +16,11 @@ from typing import Any
 import joblib
 
 from d2dfl.experiment.cell import Cell, Values
+from d2dfl.experiment.cell_steps import prepared, trained
 from d2dfl.experiment.cells import Cells, measured
 from d2dfl.experiment.engines import leave_with, limit_threads, one_line
 from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, GridTask, time_left
 from d2dfl.experiment.pipeline import PreparedCell
-from d2dfl.paper.cells import prepared, trained
 
 
 def run_on_gpu(

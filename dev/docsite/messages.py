@@ -1,0 +1,81 @@
+"""Every sentence with which d2dfl refuses something, from the code: nearly all say what to do behind a colon."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import d2dfl
+from docsite import ROOT
+from docsite.markdown import cell, table
+
+ERRORS = ("UserError", "MissingExtraError", "TakenError", "UnknownDeviceError")
+AREAS = {
+    "cli": "The command line",
+    "config": "Settings",
+    "data": "Data",
+    "network": "Networks, links, trust",
+    "partition": "Partitions",
+    "discovery": "Discovery",
+    "transfer.py": "The exchange",
+    "federation": "Training",
+    "experiment": "Runs and run folders",
+    "paper": "The reproduction",
+    "report": "The page and figures",
+    "env": "The game",
+    "peer": "Devices",
+}
+
+
+def messages_page() -> str:
+    """By area, then by text."""
+    parts = [INTRODUCTION]
+    home = Path(d2dfl.__file__).parent
+    found: dict[str, set[str]] = {}
+    for path in sorted(home.rglob("*.py")):
+        place = path.relative_to(home).parts[0]
+        found.setdefault(AREAS.get(place, "Everything else"), set()).update(sentences(path))
+    for area in (*AREAS.values(), "Everything else"):
+        rows = [_split(text) for text in sorted(found.get(area, ()), key=str.lower)]
+        if rows:
+            parts.append(f"## {area}\n\n{table(('what it says', 'what to do'), rows)}")
+    return "\n".join(parts)
+
+
+def sentences(path: Path) -> Iterator[str]:
+    """Of one file; what is filled in shows as …"""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS and node.args:
+            text = _text(node.args[0])
+            if text.strip("… "):
+                yield text
+
+
+def _text(node: ast.expr) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _text(node.left) + _text(node.right)
+    return "…"
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What is wrong, and behind the last colon what would be right."""
+    wrong, colon, right = text.rpartition(": ")
+    return (cell(wrong), cell(right)) if colon else (cell(text), "")
+
+
+def _exit_codes() -> str:
+    """The table of exit codes, which docs/reliability.md holds."""
+    text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    return text.split("## How it ends\n")[1].split("\n\n")[0]
+
+
+INTRODUCTION = f"""# Exit codes and messages
+
+{_exit_codes()}
+
+Bad input is one sentence on standard error that begins with `d2dfl:`. It names what was given, and behind the colon what would be
+right. In Python the same sentence is a `d2dfl.UserError`. A sentence below has … where something is filled in.
+"""

@@ -1,0 +1,104 @@
+"""What devices say to each other while they look for their links. Vectors are by label; those of untrusted labels are 0.
+
+Every message but an introduction is a question or its answer: a question that is not answered is asked again, and one that comes
+twice gets the same answer (lossy.py).
+"""
+
+from dataclasses import dataclass
+
+Vector = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """A transmitter to a receiver that hears it: what it can spare for it, what giving is worth, its cluster."""
+
+    spare: Vector
+    giving: Vector
+    cluster: int
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What would you tell me if I asked for so much?"""
+
+    asked: Vector
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What others ask for, worth of giving a datapoint, worth of a datapoint to the others."""
+
+    demand: Vector
+    giving: Vector
+    taking: Vector
+
+
+@dataclass(frozen=True)
+class Request:
+    """From now on I ask you for so much, all zeros for nothing. You may spend so many messages on it."""
+
+    asked: Vector
+    prices: Vector  # what a datapoint less would cost me
+    allowed: int
+
+
+@dataclass(frozen=True)
+class Grant:
+    """So much you get, or (refused) nothing has changed."""
+
+    granted: Vector
+    offer: Offer
+    change: float  # of the transmitter's reward and of those whose share changed
+    outside: tuple[tuple[int, float], ...]  # cluster, how much more it takes from outside
+    told: int  # requesters whose share changed
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Now:
+    """Your share has changed: so much you get."""
+
+    granted: Vector
+    offer: Offer
+
+
+@dataclass(frozen=True)
+class Reply:
+    """So much my reward changed, so much more my cluster takes from outside, and so much a datapoint less would cost me."""
+
+    change: float
+    cluster: int
+    outside: float
+    prices: Vector
+
+
+@dataclass(frozen=True)
+class Token:
+    """The right to revise: what each cluster takes from outside, turns since something changed, who has stopped."""
+
+    use: Vector
+    quiet: int
+    stopped: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The token has arrived."""
+
+
+@dataclass(frozen=True)
+class End:
+    """The turns are over."""
+
+
+Question = Ask | Request | Now | Token | End
+Answer = Offer | Grant | Reply | Taken
+Content = Introduction | Question | Answer
+
+
+@dataclass(frozen=True)
+class Message:
+    sender: int
+    receiver: int
+    content: Content

@@ -1,0 +1,54 @@
+"""The side of a device that receives: what it expects of a link that it does not have yet."""
+
+from dataclasses import dataclass
+
+from d2dfl.discovery.protocol.holdings import Holdings, List, Told
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """What everybody knows of the reliable clusters."""
+
+    budget: List
+    members: list[int]
+
+    def term(self, holdings: Holdings, cluster: int, use: float) -> float:
+        """What a cluster's budget term is worth in N times the objective when it takes so much from outside (R9)."""
+        reward = holdings.reward
+        left = self.budget[cluster] - use
+        if reward.budget_rule != "literal":
+            left /= max(self.budget[cluster], 1.0)
+        if reward.budget_rule == "hinge":
+            left = min(left, 0.0)
+        return reward.global_weight * reward.budget_weight * self.members[cluster] * left
+
+
+def nothing_told(holdings: Holdings, slot: int) -> Told:
+    """What a receiver takes for granted before it has asked: nobody else asks, and giving is worth what was introduced."""
+    zero = [0.0] * len(holdings.counts)
+    return Told(zero, holdings.heard[slot].giving, zero)
+
+
+def expected_worth(
+    holdings: Holdings, clusters: Clusters, cluster: int, use: float, slots: list[int], told: list[Told]
+) -> float:
+    """What a device expects N times the objective to be, up to a constant, with links over these slots (-1: none)."""
+    after, sent, cost, worth, outside = holdings.kept(), holdings.kept(), 0.0, 0.0, 0.0
+    for slot, wished, known in zip(slots, holdings.wishes(slots), told, strict=True):
+        if slot < 0:
+            continue
+        there = holdings.heard[slot]
+        cost += there.drop
+        for label, asked in enumerate(wished):
+            if asked <= 0.0:
+                continue
+            spare, demand, moved = there.spare[label], known.demand[label], asked
+            if demand + asked > spare:
+                moved = asked * spare / (demand + asked)
+                worth -= known.taking[label] * (min(demand, spare) - demand * spare / (demand + asked))
+            worth += known.giving[label] * (min(demand + asked, spare) - min(demand, spare))
+            after[label] += moved * there.arrives
+            sent[label] += moved
+            outside += moved if there.cluster != cluster else 0.0
+    worth += holdings.weight * holdings.worth(after, sent, cost)
+    return worth + clusters.term(holdings, cluster, use + outside - holdings.outside(cluster))

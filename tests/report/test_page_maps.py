@@ -1,0 +1,135 @@
+"""The map of the page in a real browser: moments, links by device, cluster and weight, seeds, methods side by side, colours."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+from reading import choose, count, written
+from test_page import demo_folders
+
+import demo_findings as demo
+from browser import NEEDED, Tab, chromium
+from d2dfl.report.findings import Findings
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tools")
+    demo.write_page(demo_folders(folder), folder / "report.html")
+    return folder / "report.html"
+
+
+def test_a_map_shows_moments_and_says_which_numbers_are_expected(tab: Tab, report: Path) -> None:
+    tab.open(report)
+    layer = demo.device_map().layers[0]
+    expected = sum(sum(link.amounts) for link in layer.links)
+    went = sum(link.went[0] for link in layer.links)
+    said = tab.text(".inspector")
+    assert f"Datapoints sent, expected {expected:,.0f} as it went {went:,.0f}" in said
+    assert count(tab, ".link") == len(layer.links)
+    tab.click(".map-controls [value=before]")
+    assert count(tab, ".link") == 0
+    counts = "[...document.querySelectorAll('.node .count')].map((it) => Number(it.textContent))"
+    assert tab.run(counts) == [3] * 25
+    tab.click(".map-controls [value=went]")
+    assert count(tab, ".link") == len(layer.links)
+    tab.hover("[data-kind=device]", 7)
+    assert f"partitions at threshold, as it went distance to i.i.d. {demo.device_map().distance[7]:.2f} →" in tab.text(
+        ".inspector"
+    )
+    assert f"score on its own labels {layer.scores[7]:.3f}" in tab.text(".inspector")
+
+
+def test_links_are_chosen_by_device_cluster_and_weight(tab: Tab, report: Path) -> None:
+    tab.open(report)
+    item = demo.device_map()
+    links, cluster = item.layers[0].links, item.cluster
+    choose(tab, ".map-controls label:nth-of-type(2) select", "d7")
+    assert count(tab, ".link") == sum(7 in (link.transmitter, link.receiver) for link in links)
+    choose(tab, ".map-controls label:nth-of-type(2) select", "c1")
+    touching = [link for link in links if 1 in (cluster[link.transmitter], cluster[link.receiver])]
+    assert count(tab, ".link") == len(touching)
+    choose(tab, ".map-controls label:nth-of-type(2) select", "")
+    choose(tab, ".least input", "200")
+    strong = sum(sum(link.amounts) >= 200 for link in links)
+    assert 0 < strong < len(links)
+    assert count(tab, ".link") == strong
+    assert tab.text(".least output") == f"200 datapoints: {strong} of {len(links)} links"
+    tab.click(".map-controls .check input")
+    pairs = {(cluster[link.transmitter], cluster[link.receiver]) for link in links}
+    between = {pair for pair in pairs if pair[0] != pair[1]}
+    assert count(tab, ".bundle") == count(tab, ".link") == len(between)
+    tab.run("document.querySelector('.bundle .hit').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))")
+    assert re.match(r"Cluster C\d → cluster C\d Links \d+ ", tab.text(".inspector"))
+
+
+def crowded() -> Findings:
+    """Everybody sends to four others: a hairball."""
+    item = demo.device_map()
+    links = item.layers[0].links
+    more = [
+        dataclasses.replace(link, receiver=(link.receiver + step) % 25, amounts=tuple(a + step for a in link.amounts))
+        for step in range(1, 5)
+        for link in links
+        if (link.receiver + step) % 25 != link.transmitter
+    ]
+    layer = dataclasses.replace(item.layers[0], links=tuple(more))
+    return Findings("crowd", "Crowd", maps=(dataclasses.replace(item, layers=(layer,)),))
+
+
+def test_of_very_many_links_the_strongest_are_shown_first(tab: Tab, tmp_path: Path) -> None:
+    found = crowded()
+    tab.open(written(tmp_path, found))
+    links = len(found.maps[0].layers[0].links)
+    assert links > 120
+    assert 0 < count(tab, ".link") <= 60
+    assert f"of {links} links" in tab.text(".least output")
+    choose(tab, ".least input", "0")
+    assert count(tab, ".link") == links
+
+
+def test_methods_stand_side_by_side_and_every_seed_is_there(tab: Tab, report: Path) -> None:
+    tab.open(report)
+    layers = demo.device_map().layers
+    tab.click(".map .side")
+    assert count(tab, ".panel svg") == len(layers)
+    assert count(tab, ".link") == sum(len(layer.links) for layer in layers)
+    tab.hover(".panel:nth-child(2) [data-kind=device]", 3)
+    assert layers[1].title in tab.text(".inspector h4")
+    assert count(tab, ".node.chosen") == len(layers)  # the same device everywhere
+    tab.click(".map .side")
+    assert count(tab, ".panel svg") == 1
+    choose(tab, ".map-head select", "1")
+    other = demo.comparison().maps[1].layers[0]
+    assert count(tab, ".link") == len(other.links)
+    assert f"{sum(sum(link.amounts) for link in other.links):,.0f}" in tab.text(".inspector")
+
+
+@pytest.mark.parametrize("classes", [2, 10, 100])
+def test_colours_tell_devices_apart_with_any_number_of_classes(tab: Tab, tmp_path: Path, classes: int) -> None:
+    item, devices = demo.device_map(), 25
+    names = tuple(f"class {number}" for number in range(classes))
+    held = [
+        [float((device + 1) * (number <= device * classes // devices)) for number in range(classes)]
+        for device in range(devices)
+    ]
+    rows = tuple(map(tuple, held))
+    share = tuple(round(1 - device / devices, 3) for device in range(devices))
+    satisfied = tuple(device * (classes + 1) // devices for device in range(devices))
+    layer = dataclasses.replace(
+        item.layers[0], links=(), after=rows, satisfied=satisfied, distance=share, went=(), went_distance=()
+    )
+    drawn = dataclasses.replace(
+        item, partitions=names, before=rows, threshold=rows, layers=(layer,), distance=tuple([1.0] * devices)
+    )
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(drawn,))))
+    shades = "new Set([...document.querySelectorAll('.node')].map((it) => it.getAttribute('class'))).size"
+    assert tab.run(shades) == 5
+    choose(tab, ".map-controls label select", "share")
+    assert tab.run(shades) >= 2
+    assert tab.text(".shades h5") == "Share of partitions at threshold"
+    choose(tab, ".map-controls label select", "score")
+    assert tab.run(shades) >= 4

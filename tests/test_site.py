@@ -1,0 +1,177 @@
+"""The documentation site: it is built without a complaint, nothing in it leads nowhere, and everything there is is in it."""
+
+import dataclasses
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import typer.main
+
+import d2dfl
+from browser import NEEDED, Tab, chromium
+from d2dfl.cli.app import app
+from d2dfl.config import Config
+from docsite import ROOT
+from docsite.messages import sentences
+from docsite.notebooks import blocks
+from docsite.pages import sources, write_pages
+from docsite.tutorials import tutorials
+
+pytest.importorskip("zensical", reason="no Zensical: pip install 'd2dfl[docs]'")
+
+
+class Page(HTMLParser):
+    """Addresses and places of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.places: set[str] = set()
+        self.links: list[str] = []
+        self.texts: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("id", "name") and value:
+                self.places.add(value)
+            if name in ("href", "src") and value:
+                self.links.append(value)
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def words(self) -> str:
+        return re.sub(r"\s+", " ", "".join(self.texts))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from docsite.site import build
+
+    return build(tmp_path_factory.mktemp("site"))
+
+
+def pages_of(site: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in site.rglob("*.html")}
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    pages = pages_of(site)
+    assert len(pages) > 25
+    wrong = []
+    for path, page in pages.items():
+        if path.name == "404.html":  # a server shows it at any address, so its links are from the root
+            continue
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme in ("http", "https", "data", "mailto", "javascript"):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            there = target.is_file()
+            place = unquote(parts.fragment)
+            if there and place and target.suffix == ".html" and not place.startswith("__"):
+                there = place in pages[target].places
+            if not there:
+                wrong.append(f"{path.relative_to(site)}: {link}")
+    assert wrong == []
+
+
+def test_a_place_that_is_not_there_stops_the_site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from docsite.site import build
+
+    found = sources()
+    origin, text = found["faq.md"]
+    found["faq.md"] = (origin, f"{text}\n[nowhere](privacy.md#nowhere)\n")
+    monkeypatch.setattr("docsite.pages.sources", lambda: found)
+    with pytest.raises(SystemExit, match="anchor does not exist"):
+        build(tmp_path)
+
+
+def test_a_file_that_is_gone_stops_the_site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    text = "# A page\n\n[gone](gone.md)\n"
+    monkeypatch.setattr("docsite.pages.sources", lambda: {"a.md": ("docs/a.md", text)})
+    with pytest.raises(SystemExit, match="links to docs/gone.md, which is not there"):
+        write_pages(tmp_path / "pages")
+
+
+def test_pages_ask_nobody_for_anything(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"?(https?://[^\"> ]+)", text) == [], path
+
+
+@pytest.mark.skipif(chromium() is None, reason=NEEDED)
+def test_the_site_opens_as_files_and_is_searched(site: Path, tab: Tab) -> None:
+    for page in ("index.html", "reference/settings.html"):
+        tab.open(site / page)
+        assert tab.run("document.querySelector('h1') !== null")
+    tab.open(site / "tutorials" / "own-method.html", width=390, phone=True)
+    assert tab.run("document.documentElement.scrollWidth") == 390
+    tab.open(site / "tutorials" / "own-method.html", width=1280)
+    tab.click(".md-search__button")
+    tab.call("Input.insertText", text="retransmissions")
+    found = "[...document.querySelectorAll('*')].filter((it) => it.shadowRoot).map((it) => it.shadowRoot.textContent).join(' ')"
+    for _ in range(200):
+        tab.settle()
+        if "result" in tab.run(found):
+            break
+    assert re.search(r"\d+ results?", tab.run(found))
+
+
+def test_every_public_name_command_and_setting_is_on_its_page(site: Path) -> None:
+    api, commands, settings = (
+        Page(site / "reference" / f"{name}.html").words for name in ("api", "commands", "settings")
+    )
+    assert all(f"d2dfl.{name}" in api for name in d2dfl.__all__)
+    root = typer.main.get_command(app)
+    for name, command in root.commands.items():  # type: ignore[attr-defined]
+        assert f"d2dfl {name}" in commands
+        for item in command.params:
+            assert all(option in commands for option in item.opts if option.startswith("--"))
+    fields = [
+        f"{section.name}.{field.name}"
+        for section in dataclasses.fields(Config)
+        for field in dataclasses.fields(getattr(Config(), section.name))
+    ]
+    assert len(fields) > 80
+    assert all(field in settings for field in fields)
+
+
+def test_every_message_is_on_its_page(site: Path) -> None:
+    shown = Page(site / "reference" / "messages.html").words
+    assert "stopped by Ctrl-C" in shown
+    for text in sentences(Path(d2dfl.__file__).parent / "report" / "page" / "data.py"):
+        first = re.sub(r"\s+", " ", text.split(": ")[0])
+        assert first in shown
+
+
+def test_files_of_the_record_are_explained(site: Path) -> None:
+    shown = Page(site / "reference" / "files.html").words
+    assert "[device] total variation to the data of all devices together, as expected" in shown
+    assert "which makes it again" in shown
+
+
+@pytest.mark.parametrize("path", tutorials(), ids=lambda path: path.stem)
+def test_a_notebook_has_the_code_of_its_tutorial(site: Path, path: Path) -> None:
+    book = json.loads((site / "tutorials" / f"{path.stem}.ipynb").read_text(encoding="utf-8"))
+    assert (book["nbformat"], book["metadata"]["kernelspec"]["name"]) == (4, "python3")
+    cells = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
+    code = [block for block in blocks(path.read_text(encoding="utf-8")) if block.kind in ("python", "console")]
+    assert len(cells) == len(code) > 2
+    for cell, block in zip(cells, code, strict=True):
+        wanted = block.content.rstrip("\n")
+        wanted = "\n".join(f"!{line}" for line in wanted.splitlines()) if block.kind == "console" else wanted
+        assert cell["source"] == wanted
+    assert any(cell["outputs"] for cell in cells)
+
+
+def test_every_page_is_in_the_contents(site: Path) -> None:
+    told = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("nav:")[1]))
+    pages = site.parent / "pages"
+    written = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
+    assert written == told
