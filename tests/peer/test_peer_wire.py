@@ -5,7 +5,6 @@ import pytest
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
 import msgspec
-from fleets import Small, rules
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import LARGEST_FRAME, Frame, Writer, read_frame
 from d2dfl.peer.wire.messages import encode_body as encode
 from d2dfl.rng import stream
+from fleets import Small, rules
 from peer_frames import Target, attack, bodies
 
 
