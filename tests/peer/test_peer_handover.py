@@ -177,6 +177,17 @@ def test_bytes_and_datapoints_a_day_hold_and_go_on_the_next_day() -> None:
     assert small.stores[0].open_outgoing() == []
 
 
+def test_what_could_never_leave_within_a_days_bytes_is_not_begun() -> None:
+    small = ready(limits=Limits(timeout_s=1.0, bytes_a_day=200))
+    assert gift(small) is None
+    assert small.peers[0].giving.reasons[small.prints(1), "a"] == "a datapoint is larger than the day's limit of bytes"
+    assert small.stores[0].counts(own_only=True) == {"a": 5, "b": 5}
+    small = ready(limits=Limits(timeout_s=1.0, bytes_a_day=300))
+    gift(small, {"a": 2})
+    small.wait(2 * 86_400.0, step=50.0)
+    assert len(small.held(1)) == 12
+
+
 def test_a_receiver_with_other_labels_or_forms_takes_nothing() -> None:
     small = ready()
     small.stores[1].db.execute("UPDATE points SET form = '<f4:25'")
