@@ -153,10 +153,10 @@ def kill_round(folder: Path, seed: int, kills: int, points: int = POINTS) -> Rou
             else:
                 while pair.progress() < (number + 1) / (kills + 1) and time.monotonic() < end:
                     time.sleep(0.005)
+            if pair.finished():
+                break  # only kills in the middle count
             which = int(draws.integers(2))
-            result.kills[
-                "finished" if pair.finished() else f"{('sender', 'receiver')[which]} at {pair.progress():.1f}"
-            ] += 1
+            result.kills[f"{('sender', 'receiver')[which]} at {pair.progress():.1f}"] += 1
             pair.stop(which, signal.SIGKILL)
             pair.start(which)
         end = time.monotonic() + LONGEST_S
