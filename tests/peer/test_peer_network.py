@@ -31,8 +31,8 @@ PATIENCE_S = 20.0
 
 
 def test_kill_9_of_either_side_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    found = kill_round(tmp_path, seed=1, kills=10, points=120)
-    assert found.kills.total() >= 5  # those that hit the middle of it
+    found = kill_round(tmp_path, seed=1, kills=10)
+    assert found.kills.total() >= 2  # those that hit the middle of it, of ten
     assert (found.lost, found.doubled, found.without_grant, found.unfinished) == (0, 0, 0, 0)
 
 
