@@ -36,7 +36,7 @@ RECEIVER_EVENTS = ("good", "bad", "next", "other", "partial", "whole", "broken",
 RECEIVER_STATES = ("unknown", "receiving", "committed", "refused")
 HEARD = {  # the message in which a receiver's event comes
     "good": "Offer", "bad": "Offer", "next": "Piece", "other": "Piece", "partial": "Commit", "whole": "Commit",
-    "broken": "Commit", "ask": "Ask", "cancel": "Cancel",
+    "broken": "Piece, Commit", "ask": "Ask", "cancel": "Cancel",
 }  # fmt: skip
 COLOURS = {
     "done": "#cfe6cf",
