@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 FINAL = ("committed", "refused")
 LONGEST_PAUSE_S = 3600.0
 AT_ONCE = 2  # transfers of a round that one receiver has before it
-LOOK_S = 1.0  # how often what the graph wants is compared with what was planned
+LOOK_S = 10.0  # how often what the graph wants is compared with what was planned, beside whenever something has changed
+SOON_S = 1.0  # while the discovery goes on
 
 
 class Giving:
@@ -154,7 +155,8 @@ class Giving:
             except StoreFullError:  # the others go on
                 self.progress[transfer] = replace(progress, deadline_s=now + self.peer.limits.timeout_s)
         if now >= self._look_s:
-            self._look_s = now + LOOK_S
+            waits = self.peer.discovery is not None and self.peer.discovery.links() is None
+            self._look_s = now + (SOON_S if waits else LOOK_S)
             self._follow_graph(now)
 
     def _follow_graph(self, now: float) -> None:
