@@ -25,7 +25,7 @@ def compiled(network: Network, config: Config, seed: int) -> tuple[game.Play, Le
     free = free_choice(board, config.discovery.no_link)
     device = np.int64(0)
     while device != NO_DEVICE:
-        device = take_turns(board, terms, play, learner, cooling, keys, free, device, 1000)
+        device = take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, device, 1000)
     return play, learner, Rules(*cooling, network.devices)
 
 

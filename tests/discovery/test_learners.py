@@ -199,7 +199,9 @@ def test_a_network_that_has_spent_little_is_as_its_links_say(edges: int) -> None
     for budget in range(60, 140, 7):
         play, learner = game.start(board, terms, edges), marginal.introduce(board, terms, budget, edges=edges)
         cooling = marginal.cooling_of(board, terms, play, learner, config.marginal)
-        assert take_turns(board, terms, play, learner, cooling, keys, free, np.int64(0), 10_000) == NO_DEVICE
+        assert (
+            take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, np.int64(0), 10_000) == NO_DEVICE
+        )
         assert (learner.spent <= learner.account).all()
         again = game.load(board, terms, play.slots)
         assert game.total(board, terms, again) == pytest.approx(game.total(board, terms, play))

@@ -37,7 +37,8 @@ def test_devices_find_what_the_compiled_learner_finds(config: Config, edges: int
 
 
 def test_what_devices_send_is_what_a_discovery_is_charged(config: Config) -> None:
-    config = config.with_(**{"discovery.edges": 2, "marginal.messages": 60, "marginal.spread": 0.0})
+    changes = {"discovery.edges": 2, "discovery.edge_mode": "joint", "marginal.messages": 60, "marginal.spread": 0.0}
+    config = config.with_(**changes)
     network = Network.generate(config, 1)
     found = discover(network, config, seed=1, method="marginal")
     _, learner, rules = compiled(network, config, 1)

@@ -12,7 +12,9 @@ from d2dfl.discovery.game.offers import Told
 SLIGHT = 1e-10  # improvements below this are rounding
 HOPELESS = -1e300
 NO_DEVICE = np.int64(-1)
-TURN = 2  # messages that bring the right to revise to the next device
+TURN = 2  # messages that bring the right to revise to the next device, and its answer
+LEAST_MOVE = 4  # messages of the cheapest move there and back
+RESTLESSNESS = 1 << 40  # where the stream of noise begins that is there at every turn
 ASKED = 8  # transmitters that a device asks at most in one revision
 
 

@@ -7,10 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.game.cluster_revisions import revise_cluster_link
 from d2dfl.discovery.game.draws import uniform
-from d2dfl.discovery.game.learning import ASKED, HOPELESS, NO_DEVICE, SLIGHT, TURN, gumbel, keeps, say
+from d2dfl.discovery.game.learning import (
+    ASKED,
+    HOPELESS,
+    LEAST_MOVE,
+    NO_DEVICE,
+    RESTLESSNESS,
+    SLIGHT,
+    TURN,
+    gumbel,
+    keeps,
+    say,
+)
 from d2dfl.discovery.game.offers import expected_worth, make_offer, standing_of
 from d2dfl.discovery.game.requesting import UNLIMITED, put_link
 from d2dfl.discovery.game.state import NO_LINK, taken
@@ -107,59 +118,59 @@ def _revise_link(
     return False
 
 
-@part
-def revise(board: Any, terms: Any, play: Any, learner: Any, cooling: Any, key: Any, receiver: Any, free: Any) -> Any:
-    """One device reconsiders the next of its links. Returns whether it changed."""
-    edge = learner.turns[receiver] % play.slots.shape[1]
-    learner.turns[receiver] += 1
-    if learner.holder[0] != NO_DEVICE and learner.holder[0] != receiver:
-        say(learner, TURN, TURN, len(play.used))
-        learner.spent[receiver] += TURN
-    learner.holder[0] = receiver
-    fallen = learner.spent[receiver] / (cooling.cold * learner.account[receiver])
+@leaf
+def _temperatures(learner: Any, cooling: Any, key: Any, device: Any) -> Any:
+    """A device's temperature by what it has spent, and the noise on its proposals, of which some stays when it is cold."""
+    fallen = learner.spent[device] / (cooling.cold * learner.account[device])
     temperature = cooling.hot * max(0.0, 1.0 - fallen)
-    noise = max(temperature, 2.0 * uniform(key, learner.turns[receiver] + (1 << 40)) * cooling.restless * cooling.hot)
-    return _revise(board, terms, play, learner, board.gauss, key, receiver, edge, temperature, noise, free)
-
-
-@part
-def _revise(
-    board: Any,
-    terms: Any,
-    play: Any,
-    learner: Any,
-    gauss: Any,
-    key: Any,
-    receiver: Any,
-    edge: Any,
-    temperature: Any,
-    noise: Any,
-    free: Any,
-) -> Any:
-    if gauss is None:  # which the compiler knows: the other branch is not compiled
-        return _revise_link(board, terms, play, learner, key, receiver, edge, temperature, noise, free)
-    return revise_cluster_link(board, terms, play, learner, gauss, key, receiver, edge, temperature, noise, free)
+    draw = uniform(key, learner.turns[device] + RESTLESSNESS)
+    return temperature, max(temperature, 2.0 * draw * cooling.restless * cooling.hot)
 
 
 @kernel
 def take_turns(
-    board: Any, terms: Any, play: Any, learner: Any, cooling: Any, keys: Any, free: Any, first: Any, number: Any
+    board: Any,
+    gauss: Any,
+    terms: Any,
+    play: Any,
+    learner: Any,
+    cooling: Any,
+    keys: Any,
+    free: Any,
+    first: Any,
+    number: Any,
 ) -> Any:
-    """So many revisions in turn from device `first` on. Returns whose turn is next, or NO_DEVICE where all have stopped."""
-    devices = len(learner.account)
-    receiver = first
+    """So many revisions in turn from device `first` on. Returns whose turn is next, or NO_DEVICE where all have stopped.
+
+    `gauss` is the board's: the compiler leaves out what is not for networks of its kind.
+    """
+    devices, edges = play.slots.shape
+    device = first
     for _ in range(number):
         passed = 0
-        while passed < devices and not learner.taking_turns[receiver]:
-            receiver = (receiver + 1) % devices
+        while passed < devices and not learner.taking_turns[device]:
+            device = (device + 1) % devices
             passed += 1
         if passed == devices or learner.quiet[0] >= cooling.patience * devices:
             return NO_DEVICE
-        if learner.account[receiver] - learner.spent[receiver] < TURN + 4:
-            learner.taking_turns[receiver] = False  # a link could not be tried any more
-        elif revise(board, terms, play, learner, cooling, keys[receiver], receiver, free[receiver]):
-            learner.quiet[0] = 0
+        if learner.account[device] - learner.spent[device] < TURN + LEAST_MOVE:
+            learner.taking_turns[device] = False
         else:
-            learner.quiet[0] += 1
-        receiver = (receiver + 1) % devices
-    return receiver
+            edge = learner.turns[device] % edges
+            learner.turns[device] += 1
+            if learner.holder[0] != NO_DEVICE and learner.holder[0] != device:
+                say(learner, TURN, TURN, len(play.used))
+                learner.spent[device] += TURN
+            learner.holder[0] = device
+            temperature, noise = _temperatures(learner, cooling, keys[device], device)
+            if gauss is None:
+                changed = _revise_link(
+                    board, terms, play, learner, keys[device], device, edge, temperature, noise, free[device]
+                )
+            else:
+                changed = revise_cluster_link(
+                    board, terms, play, learner, gauss, keys[device], device, edge, temperature, noise, free[device]
+                )
+            learner.quiet[0] = 0 if changed else learner.quiet[0] + 1
+        device = (device + 1) % devices
+    return device

@@ -156,7 +156,7 @@ def find(task: Task) -> LinkChoice:
     cooling = cooling_of(board, terms, play, learner, config)
     whole, device = max(int(learner.account.sum()), 1), np.int64(0)
     while device != NO_DEVICE:
-        device = take_turns(board, terms, play, learner, cooling, keys, free, device, _stride(learner))
+        device = take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, device, _stride(learner))
         task.progress(min(float(learner.spent.sum()) / whole, 1.0))
     discovery = task.config.discovery
     bits = float(learner.counts[0]) * discovery.count_bits + float(learner.reals[0]) * discovery.real_bits
