@@ -8,12 +8,12 @@ pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
 from hypothesis import given
 from hypothesis import strategies as st
+from small_fleet import FAR, NOON_S, Small, rules
 
 from d2dfl.errors import UserError
 from d2dfl.peer.identity.keys import Key, verify
 from d2dfl.peer.policy import Policy, Rule, open_policy, read_rules, sign_policy
 from d2dfl.peer.wire import messages as say
-from fleets import FAR, NOON_S, Small, rules
 
 WHO = st.sampled_from([b"x" * 32, b"y" * 32])
 LABEL = st.sampled_from(["a", "b"])

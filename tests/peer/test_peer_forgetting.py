@@ -6,10 +6,11 @@ import pytest
 
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
+from small_fleet import Small, rules
+
 from d2dfl.errors import UserError
 from d2dfl.peer.store.audit import first_fault
 from d2dfl.peer.wire import messages as say
-from fleets import Small, rules
 
 
 def given(size: int = 2, **options: object) -> Small:

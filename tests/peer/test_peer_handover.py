@@ -4,12 +4,13 @@ import pytest
 
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
+from small_fleet import NOON_S, Small, rules
+
 from d2dfl.peer.discovery import FixedGraph
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.handover.table import OPEN, RECEIVER, SENDER
 from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.wire import messages as say
-from fleets import NOON_S, Small, rules
 
 
 def gift(small: Small, wanted: dict[str, int] | None = None) -> bytes | None:

@@ -15,6 +15,8 @@ import pytest
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
 
+from small_fleet import Small, rules
+
 from d2dfl.errors import UserError
 from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.certificates import authority, certify
@@ -23,7 +25,6 @@ from d2dfl.peer.identity.roster import Member
 from d2dfl.peer.transports.memory import Board
 from d2dfl.peer.transports.zenoh import ZenohTransport, free_ports
 from d2dfl.rng import stream
-from fleets import Small, rules
 from peer_kills import Pair, kill_round
 
 NOW = datetime.datetime.now(datetime.UTC)

@@ -7,6 +7,7 @@ pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from small_fleet import Small, rules
 
 from d2dfl.peer.discovery import FixedGraph
 from d2dfl.peer.identity.boxes import KeyBox
@@ -16,7 +17,6 @@ from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import LARGEST_FRAME, Frame, Writer, read_frame
 from d2dfl.peer.wire.messages import encode_body as encode
 from d2dfl.rng import stream
-from fleets import Small, rules
 from peer_frames import Target, attack, bodies
 
 
