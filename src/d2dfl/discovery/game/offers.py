@@ -47,7 +47,8 @@ def introductory_prices(board: Any, terms: Any) -> Any:
     prices = np.zeros((devices, partitions))
     held = np.empty(partitions)
     for device in range(devices):
-        held[:] = board.counts[device]
+        for label in range(partitions):
+            held[label] = board.counts[device, label]
         start = labelled_score(board, terms, device, held, held, 0.0)
         for label in range(partitions):
             amount = min(board.surplus[device, label], board.threshold[device, label])
@@ -140,8 +141,9 @@ def make_offer(
     """
     demand, giving, taking = told
     partitions, edges = board.counts.shape[1], play.slots.shape[1]
-    demand[:], giving[:], taking[:] = 0.0, 0.0, 0.0
-    mine = np.zeros(partitions)
+    mine = np.empty(partitions)
+    for label in range(partitions):  # one by one: each operation on whole arrays takes long to compile
+        demand[label], giving[label], taking[label], mine[label] = 0.0, 0.0, 0.0, 0.0
     request = play.first[transmitter]
     while request >= 0:
         requester, edge = request // edges, request % edges

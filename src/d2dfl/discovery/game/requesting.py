@@ -69,7 +69,9 @@ def _serve(board: Any, terms: Any, play: Any, learner: Any, receiver: Any, trans
     """A transmitter hears a REQUEST. Returns what that changes for all but the receiver, and the messages that it takes;
     REFUSED where these would be more than `allowed`."""
     partitions, edges = board.counts.shape[1], play.slots.shape[1]
-    demand, share, before = np.zeros(partitions), np.ones(partitions), play.share[transmitter].copy()
+    demand, share, before = np.empty(partitions), np.empty(partitions), np.empty(partitions)
+    for label in range(partitions):  # one by one, here and below: each operation on whole arrays takes long to compile
+        demand[label], share[label], before[label] = 0.0, 1.0, play.share[transmitter, label]
     request = play.first[transmitter]
     while request >= 0:
         for label in range(partitions):
@@ -88,7 +90,8 @@ def _serve(board: Any, terms: Any, play: Any, learner: Any, receiver: Any, trans
     messages = 2 * told
     if messages > allowed:
         return 0.0, REFUSED
-    play.demand[transmitter], play.share[transmitter] = demand, share
+    for label in range(partitions):
+        play.demand[transmitter, label], play.share[transmitter, label] = demand[label], share[label]
     change = renew(board, terms, play, transmitter)
     request = play.first[transmitter]
     while told > 0:
@@ -118,14 +121,20 @@ def _request_all(
     """REQUEST to one transmitter after the other. Returns change, messages, and how many of them served it."""
     partitions, edges = board.counts.shape[1], play.slots.shape[1]
     change, messages = 0.0, 0
+    prices = np.empty((edges, partitions))
     for place in range(size):
-        transmitter, prices = concerned[place], learner.prices[receiver].copy()
+        transmitter = concerned[place]
+        for edge in range(edges):
+            for label in range(partitions):
+                prices[edge, label] = learner.prices[receiver, edge, label]
         tell_expected_prices(board, terms, play, learner.told, learner.prices, receiver, transmitter)
         more, spent = _serve(board, terms, play, learner, receiver, transmitter, pool // 2)
         say(learner, 2, 3 * partitions, 3 * partitions + 2)
         messages += 2
         if spent == REFUSED:
-            learner.prices[receiver] = prices
+            for edge in range(edges):
+                for label in range(partitions):
+                    learner.prices[receiver, edge, label] = prices[edge, label]
             return change, messages, place
         change += more
         messages += spent
@@ -170,6 +179,15 @@ def _know(told: Any, receiver: Any, edge: Any, offer: Any) -> None:
         told.taking[receiver, edge, label] = offer[2, label]
 
 
+@leaf
+def recall(told: Any, receiver: Any, edge: Any, offer: Any) -> None:
+    """Read what was told about a link."""
+    for label in range(offer.shape[1]):
+        offer[0, label] = told.demand[receiver, edge, label]
+        offer[1, label] = told.giving[receiver, edge, label]
+        offer[2, label] = told.taking[receiver, edge, label]
+
+
 @part
 def put_link(
     board: Any, terms: Any, play: Any, learner: Any, receiver: Any, edge: Any, slot: Any, offer: Any, rest: Any
@@ -179,9 +197,13 @@ def put_link(
     Returns the change of N times the objective, the messages that it took, and whether it was done: where `rest` messages
     would not do for the way there and back again, all links are as they were.
     """
-    edges, told = play.slots.shape[1], learner.told
-    before, old = play.request[receiver].copy(), np.int64(play.slots[receiver, edge])
-    known = np.stack((told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge]))
+    edges, partitions, told = play.slots.shape[1], board.counts.shape[1], learner.told
+    before, old = np.empty((edges, partitions)), np.int64(play.slots[receiver, edge])
+    for other in range(edges):
+        for label in range(partitions):
+            before[other, label] = play.request[receiver, other, label]
+    known = np.empty((3, partitions))
+    recall(told, receiver, edge, known)
     _know(told, receiver, edge, offer)
     _wish(board, terms, play, receiver, edge, slot)
     concerned = np.empty(edges + 2, np.int64)

@@ -23,7 +23,7 @@ from d2dfl.discovery.game.learning import (
     say,
 )
 from d2dfl.discovery.game.offers import expected_worth, make_offer, standing_of
-from d2dfl.discovery.game.requesting import UNLIMITED, put_link
+from d2dfl.discovery.game.requesting import UNLIMITED, put_link, recall
 from d2dfl.discovery.game.state import NO_LINK, taken
 
 
@@ -40,12 +40,13 @@ def _choose(
     old = np.int64(play.slots[receiver, edge])
     told = learner.told
     present = (told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge])
-    answers, asked = np.zeros((ASKED, 3, partitions)), np.full(ASKED, NO_LINK)
-    value, extra = np.full(slots, HOPELESS), np.zeros(slots)
+    answers, asked = np.zeros((ASKED, 3, partitions)), np.empty(ASKED, np.int64)
+    value, extra = np.empty(slots), np.empty(slots)
     none = expected_worth(board, terms, play, told, standing, used, receiver, edge, NO_LINK, present, after, sent)
     best_none = none + gumbel(learner, key, receiver, noise) if free else HOPELESS
     here = none
     for slot in range(slots):
+        value[slot] = HOPELESS
         if not learner.useful[receiver, slot] or taken(play.slots, receiver, edge, slot):
             continue
         offer = present if slot == old else (zero, learner.introduced[board.candidates[receiver, slot]], zero)
@@ -98,11 +99,12 @@ def _revise_link(
     free: Any,
 ) -> Any:
     """One device reconsiders one of its links. Returns whether it changed."""
-    told, old = learner.told, np.int64(play.slots[receiver, edge])
+    old = np.int64(play.slots[receiver, edge])
     top, expected, answer = _choose(board, terms, play, learner, key, receiver, edge, noise, free)
     if top == old:
         return False
-    before = np.stack((told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge]))
+    before = np.empty((3, board.counts.shape[1]))
+    recall(learner.told, receiver, edge, before)
     rest = learner.account[receiver] - learner.spent[receiver]
     change, messages, done = put_link(board, terms, play, learner, receiver, edge, top, answer, rest)
     learner.spent[receiver] += messages

@@ -22,7 +22,9 @@ def gains_alone(board: Any, terms: Any, play: Any, useful: Any) -> Any:
 @part
 def _best_alone(board: Any, terms: Any, play: Any, gauss: Any, useful: Any, receiver: Any) -> Any:
     slots, best = useful.shape[1], 0.0
-    gains = np.full(slots, HOPELESS)
+    gains = np.empty(slots)
+    for slot in range(slots):
+        gains[slot] = HOPELESS
     if gauss is None:
         _labelled_gains(board, terms, play, useful, receiver, gains)
     else:

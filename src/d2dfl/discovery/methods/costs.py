@@ -89,6 +89,12 @@ def _label_tables(config: Config, whole: NetworkShape, shape: NetworkShape) -> f
     return 0.0 if shape.components else 48.0 * float(whole.partitions) ** 2
 
 
+def _marginal_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
+    """What transmitters have told about every link, and which labels meet."""
+    told = 0.0 if shape.components else 32.0 * shape.devices * config.discovery.edges * shape.partitions
+    return told + _label_tables(config, whole, shape)
+
+
 def _steps_work(steps: int, search: float, game: Game) -> tuple[float, ...]:
     rounds = game.devices * game.stages * float(steps)
     return rounds, rounds * search, rounds * game.partitions, rounds * game.clusters
@@ -163,7 +169,7 @@ def _gcn_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> floa
     return 150.0 * shape.devices * shape.slots
 
 
-MARGINAL = Costs((1.9e-08, 3.2e-06, 0, 2e-08), _marginal_work, _label_tables)
+MARGINAL = Costs((1.9e-08, 6.3e-06, 3.6e-09, 2e-08), _marginal_work, _marginal_bytes)
 QLEARNING = Costs(
     (2.4e-08, 5.2e-07, 0, 0, 2.8e-08),
     _qlearning_work,

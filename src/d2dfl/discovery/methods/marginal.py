@@ -22,6 +22,7 @@ over the final links included: a request says how many messages it may take, and
 which numbers cross which link.
 """
 
+import logging
 import math
 
 import numpy as np
@@ -49,6 +50,10 @@ RESTLESS = 0.6  # of the first temperature: proposals are at least so noisy
 WORD_BITS = 64  # of the masked sums
 LARGEST_GAIN = 1e6  # that a device adds to the mean gain
 END = 2  # messages a device: the turns are over, and its answer
+TOO_LITTLE = (
+    "no link was looked for: %d messages a device do not pay for introductions and sums, which take %d; "
+    "give more with --set marginal.messages=NUMBER"
+)
 STRIDES = 50  # times that progress is shown
 
 
@@ -150,8 +155,11 @@ def find(task: Task) -> LinkChoice:
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
     learner = introduce(board, terms, budget, config.spread, task.edges, task.network.label_distance)
     play = start(board, terms, task.edges)
-    if (learner.account < 0).any() or task.network.devices == 1:
-        return LinkChoice(play.slots)  # the budget does not pay for introductions, or there is nobody to talk to
+    if task.network.devices == 1:
+        return LinkChoice(play.slots)
+    if (learner.account < 0).any():
+        logging.getLogger("d2dfl").warning(TOO_LITTLE, budget, budget - int(learner.account.min()))
+        return LinkChoice(play.slots)
     keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
     cooling = cooling_of(board, terms, play, learner, config)
     whole, device = max(int(learner.account.sum()), 1), np.int64(0)
