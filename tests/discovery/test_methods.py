@@ -195,7 +195,7 @@ def test_the_upper_bound_holds_for_any_graph() -> None:
     network = Network.generate(config, 3)
     terms = Terms.of(config.reward)
     board = board_of(network, terms)
-    bounds = optimum.choice_bounds(board, terms)
+    bounds = optimum.choice_bounds(board, terms, optimum.link_sets(network.slots, 1))
     ceiling = optimum.budget_ceiling(board, terms)
     for seed in range(60):
         slots = random_slots(network, 1, seed)

@@ -215,7 +215,7 @@ class OptimumConfig(Section):
     )
     nodes: int = option(
         2_000_000,
-        "nodes that branch and bound may visit on networks of up to 12 devices",
+        "nodes that branch and bound may visit on networks of up to 12 devices; with several links there must be fewer graphs",
         low=1,
         high=1_000_000_000_000,
     )

@@ -23,6 +23,21 @@ def random_slot(board: Any, receiver: Any, draw: Any) -> Any:
 
 
 @kernel
+def usual_change(board: Any, terms: Any, play: Any, key: Any, rounds: Any) -> Any:
+    """Mean size of the changes that random links make to N times the objective, as one follows the other."""
+    devices, edges = play.slots.shape
+    whole, made = 0.0, 0
+    for draw in range(rounds * devices * edges):
+        receiver, edge = draw % devices, draw // devices % edges
+        slot = random_slot(board, receiver, uniform(key, draw))
+        if slot != play.slots[receiver, edge] and (slot < 0 or not taken(play.slots, receiver, edge, slot)):
+            change, _, _ = set_link(board, terms, play, receiver, edge, slot)
+            whole += abs(change)
+            made += 1
+    return whole / max(made, 1)
+
+
+@kernel
 def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, cold: Any, free: Any) -> None:
     """Metropolis sweeps over all links, the temperature falling geometrically from hot to cold."""
     devices, edges = play.slots.shape
@@ -68,14 +83,16 @@ def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, f
 
 @kernel
 def descend(board: Any, terms: Any, play: Any, free: Any) -> Any:
-    """Best responses in turn until none improves. Returns N times the objective."""
+    """Best responses in turn until none changes anything. Returns N times the objective."""
     devices, edges = play.slots.shape
-    improved = True
-    while improved:
-        improved = False
+    changed = True
+    while changed:
+        changed = False
         for receiver in range(devices):
             for edge in range(edges):
-                if best_response(board, terms, play, receiver, edge, free) > 0.0:
-                    improved = True
+                old = play.slots[receiver, edge]
+                best_response(board, terms, play, receiver, edge, free)
+                # A link that had to be taken counts, whatever it cost: others may answer to it.
+                changed = changed or play.slots[receiver, edge] != old
     agreement = agreement_in(play.shape)
     return total_reward(terms, play.local, agreement, board.members, board.budget, play.used)

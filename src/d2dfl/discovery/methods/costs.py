@@ -140,12 +140,27 @@ def sweep_effort(slots: float, at_once: int, clustered: bool) -> float:
     return max(1.0, slots / 24) / at_once / (10.0 if clustered else 1.0)
 
 
+def exact_nodes(nodes: int, devices: int, slots: int, at_once: int, clustered: bool) -> float:
+    """Links that branch and bound changes at most; 0 where it has no chance with so many nodes, and is not begun.
+
+    With one link at once bounds spare it most graphs. Bounds of sets of links spare it little: there must be few graphs.
+    """
+    if devices > EXACT_DEVICES:
+        return 0.0
+    if at_once == 1:
+        return float(nodes)
+    sets = sum(math.comb(slots, size) for size in range(min(at_once, slots) + 1))
+    changes = devices * math.log(sets) + math.log(at_once)
+    return math.exp(changes) if changes <= math.log(nodes) and not clustered else 0.0
+
+
 def _optimum_work(config: Config, game: Game) -> tuple[float, ...]:
     settings = config.optimum
     effort = sweep_effort(game.slots, game.at_once, bool(game.clusters))
     proposals = settings.starts * max(1.0, settings.sweeps * effort) * game.devices * game.edges
     proposals += 4.0 * (settings.starts + 2) * game.pairs
-    exact = float(settings.nodes) * game.stages if game.devices <= EXACT_DEVICES and game.at_once == 1 else 0.0
+    nodes = exact_nodes(settings.nodes, int(game.devices), int(game.slots), game.at_once, bool(game.clusters))
+    exact = nodes * game.stages
     greedy = _greedy_work(config, game)
     return *_revisions(settings.messages, game), *greedy, proposals, proposals * game.partitions, exact
 

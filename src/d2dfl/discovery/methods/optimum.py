@@ -6,6 +6,7 @@ itself, with a bound per device and choice.
 """
 
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,16 +26,17 @@ from d2dfl.discovery.equations.reward import (
 )
 from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.rewards import agreement_in
-from d2dfl.discovery.game.search import anneal, descend
-from d2dfl.discovery.game.state import NO_LINK, load, set_link, start
+from d2dfl.discovery.game.search import anneal, descend, usual_change
+from d2dfl.discovery.game.state import NO_LINK, load, set_link, start, total
 from d2dfl.discovery.game.units import gains_alone
 from d2dfl.discovery.methods import greedy, marginal
-from d2dfl.discovery.methods.costs import EXACT_DEVICES, sweep_effort
+from d2dfl.discovery.methods.costs import exact_nodes, sweep_effort
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.progress import silent
 from d2dfl.rng import device_keys
 
 HOT, COLD = 0.3, 0.01  # annealing, in units of the mean gain a device could have alone
+ROUNDS = 4  # of random links, to see how much a link changes
 NARROW = 100  # steps of the one-dimensional search in the bound
 
 
@@ -69,59 +71,92 @@ def _clipped(low: Any, high: Any, population: Any, t: Any) -> Any:
     return 0.5 * (away + abs(1.0 - mass))
 
 
+def link_sets(slots: int, edges: int) -> NDArray[np.int64]:
+    """sets[choice, edge]: every set of up to `edges` slots, the empty one first; NO_LINK pads."""
+    chosen = [one for size in range(min(edges, slots) + 1) for one in combinations(range(slots), size)]
+    sets = np.full((len(chosen), edges), NO_LINK)
+    for row, one in zip(sets, chosen, strict=True):
+        row[: len(one)] = one
+    return sets
+
+
+@part
+def _most(board: Any, terms: Any, device: Any, links: Any, high: Any) -> Any:
+    """Fills `high` with the most that a device can hold with these links. Returns what they cost."""
+    high[:] = board.counts[device]
+    useful = np.zeros(len(links), np.bool_)
+    for label in range(len(high)):
+        offered = 0.0
+        for slot in links:
+            if slot >= 0 and board.trust[device, slot, label]:
+                offered += board.surplus[board.candidates[device, slot], label]
+        if offered <= 0.0 or board.need[device, label] <= 0.0:
+            continue
+        for edge in range(len(links)):
+            slot = links[edge]
+            if slot < 0 or not board.trust[device, slot, label]:
+                continue
+            spare, arrives = board.surplus[board.candidates[device, slot], label], 1.0 - board.drop[device, slot]
+            asked = board.need[device, label] * spare / offered
+            if terms.rule == OVER_ASK:
+                asked /= max(arrives, 1e-12)
+            high[label] += min(asked, spare) * arrives
+            useful[edge] = useful[edge] or spare > 0.0
+    cost = 0.0
+    for edge in range(len(links)):
+        if useful[edge]:
+            cost += board.drop[device, links[edge]]
+    return cost
+
+
 @kernel
-def choice_bounds(board: Any, terms: Any) -> Any:
-    """bounds[device, slot + 1]: no graph gives the device a higher (1 + gamma) * r with that link (0: with none).
+def choice_bounds(board: Any, terms: Any, sets: Any) -> Any:
+    """bounds[device, choice]: no graph gives the device a higher (1 + gamma) * r with that set of links.
 
     Whatever the others do, the device ends up in a box: it loses between nothing and what it can spare, and receives
-    between nothing and all it asks for. -inf where there is no candidate.
+    between nothing and all it asks for. -inf where a candidate is missing.
     """
-    devices, slots = board.candidates.shape
-    partitions = board.counts.shape[1]
-    bounds = np.full((devices, slots + 1), -np.inf)
+    devices, partitions = board.counts.shape
+    bounds = np.full((devices, len(sets)), -np.inf)
+    high = np.empty(partitions)
     for device in range(devices):
         low = board.counts[device] - board.surplus[device]
-        for slot in range(-1, slots):
-            if slot >= 0 and board.candidates[device, slot] < 0:
+        for choice in range(len(sets)):
+            heard = True
+            for slot in sets[choice]:
+                heard = heard and (slot < 0 or board.candidates[device, slot] >= 0)
+            if not heard:
                 continue
-            high = board.counts[device].copy()
-            cost = 0.0
-            if slot >= 0:
-                transmitter = board.candidates[device, slot]
-                arrives = 1.0 - board.drop[device, slot]
-                whole = 0.0
-                for label in range(partitions):
-                    if board.trust[device, slot, label]:
-                        asked = board.need[device, label]
-                        if terms.rule == OVER_ASK:
-                            asked /= max(arrives, 1e-12)
-                        asked = min(asked, board.surplus[transmitter, label])
-                        high[label] += asked * arrives
-                        whole += asked
-                if whole > 0.0:
-                    cost = board.drop[device, slot]
+            cost = _most(board, terms, device, sets[choice], high)
             score = board.before[device] - _nearest(low, high, board.population)
             if terms.gate > 0:
                 score = max(score, 0.0)
-            bounds[device, slot + 1] = terms.own * local_reward(terms, score, cost)
+            bounds[device, choice] = terms.own * local_reward(terms, score, cost)
     return bounds
 
 
 class Tree(NamedTuple):
     """All choices of all devices, and what bounds them."""
 
-    bounds: NDArray[np.float64]  # [device, choice] the most that it can be worth; the first choice is no link
+    sets: NDArray[np.int64]  # [choice, edge] slots; the first choice is no link
+    bounds: NDArray[np.float64]  # [device, choice] the most that it can be worth; -inf: impossible
     order: NDArray[np.int64]  # [device, place] choices, the best-bounded first
     ceiling: float  # of the budget terms
-    free: NDArray[np.bool_]  # [device] may choose no link
     limit: int  # nodes to visit
+
+
+@part
+def _choose(board: Any, terms: Any, play: Any, device: Any, links: Any) -> None:
+    """Put a set of links in place of a device's."""
+    for edge in range(len(links)):
+        set_link(board, terms, play, device, np.int64(edge), links[edge])
 
 
 @kernel
 def _branch(board: Any, terms: Any, play: Any, tree: Any, found: Any, best: Any) -> Any:
     """Depth-first over the devices, best-bounded choices first. Returns the best value, the nodes visited, and whether
     the search was complete."""
-    bounds, order, ceiling, free, limit = tree
+    sets, bounds, order, ceiling, limit = tree
     devices, choices = bounds.shape
     rest = np.zeros(devices + 1)  # best that devices from here on can add
     for device in range(devices - 1, -1, -1):
@@ -135,25 +170,23 @@ def _branch(board: Any, terms: Any, play: Any, tree: Any, found: Any, best: Any)
             value = total_reward(terms, play.local, agreement, board.members, board.budget, play.used)
             if value > best:
                 best = value
-                found[:] = play.slots[:, 0]
+                found[:] = play.slots
             depth -= 1
             continue
         at = position[depth]
         if at >= choices or nodes >= limit:
-            set_link(board, terms, play, depth, 0, NO_LINK)
+            _choose(board, terms, play, depth, sets[0])
             position[depth] = 0
             depth -= 1
             continue
         position[depth] += 1
         choice = order[depth, at]
         bound = bounds[depth, choice]
-        if sure[depth] + bound + rest[depth + 1] + ceiling <= best + 1e-9 or bound == -np.inf:
+        if bound == -np.inf or sure[depth] + bound + rest[depth + 1] + ceiling <= best + 1e-9:
             position[depth] = choices  # choices are in falling order: the others are worse
             continue
-        if choice == 0 and not free[depth]:
-            continue
         nodes += 1
-        set_link(board, terms, play, depth, 0, choice - 1)
+        _choose(board, terms, play, depth, sets[choice])
         sure[depth + 1] = sure[depth] + bound
         depth += 1
     return best, nodes, nodes < limit
@@ -165,12 +198,11 @@ def budget_ceiling(board: Board, terms: Terms) -> float:
     return float(terms.gamma * max(terms.budget, 0.0) * (board.members * per_cluster).sum())
 
 
-def has_bound(terms: Terms, edges: int) -> bool:
-    """Where a bound is cheap: gain in total variation, one link, costs that are costs."""
+def has_bound(terms: Terms) -> bool:
+    """Where a bound is cheap: gain in total variation, costs that are costs."""
     signs = terms.reliability >= 0 and terms.budget >= 0 and terms.diversity >= 0
     return (
-        edges == 1
-        and not terms.clustered
+        not terms.clustered
         and terms.kind == GAIN
         and terms.metric.code == TOTAL_VARIATION
         and signs
@@ -178,7 +210,7 @@ def has_bound(terms: Terms, edges: int) -> bool:
     )
 
 
-def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], float]:
+def _search(task: Task, board: Board, unit: float) -> NDArray[np.int32]:
     """Best of several starts, each brought to rest: annealed ones, the greedy graph, and a long run of our learner."""
     config, terms = task.config.optimum, task.terms
     free = free_choice(board, task.config.discovery.no_link)
@@ -187,18 +219,46 @@ def _search(task: Task, board: Board, unit: float) -> tuple[NDArray[np.int32], f
     starts = [greedy.find(quiet).slots, marginal.find(long).slots]
     sweeps = max(1, round(config.sweeps * sweep_effort(board.candidates.shape[1], task.edges, terms.clustered)))
     keys = device_keys(task.seed, "optimum", task.stage, devices=config.starts)
+    changes_key = device_keys(task.seed, "optimum changes", task.stage, devices=1)[0]
+    usual = float(usual_change(board, terms, start(board, terms, task.edges), changes_key, ROUNDS))
+    # Where only several links together pay (a gate of labels), what one brings alone says little about how high the
+    # walls are. So every second start is as hot as a link's usual change.
+    hot = (HOT * unit, max(HOT * unit, usual))
     best_value = -np.inf
     for number in range(len(starts) + config.starts):
         if number < len(starts):
             play = load(board, terms, starts[number])
         else:
             play = start(board, terms, task.edges)
-            anneal(board, terms, play, keys[number - len(starts)], sweeps, HOT * unit, COLD * unit, free)
+            first = hot[(number - len(starts)) % 2]
+            anneal(board, terms, play, keys[number - len(starts)], sweeps, first, COLD / HOT * first, free)
         value = float(descend(board, terms, play, free))
         if value > best_value:
             best, best_value = play.slots.copy(), value
         task.progress((number + 1) / (len(starts) + config.starts))
-    return best, best_value
+    return best
+
+
+def _possible(board: Board, sets: NDArray[np.int64], free: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """[device, choice] whether a device may choose that set: one that must choose has as many links as it can have."""
+    sizes, heard = (sets >= 0).sum(axis=1), (board.candidates >= 0).sum(axis=1)
+    there = ((sets < 0) | (board.candidates[:, sets] >= 0)).all(axis=2)
+    return np.asarray(there & (free[:, None] | (sizes >= np.minimum(sets.shape[1], heard)[:, None])))
+
+
+def _proof(task: Task, sets: NDArray[np.int64], limits: NDArray[np.float64], best: NDArray[np.int32]) -> LinkChoice:
+    """Branch and bound from the best graph known; limits[device, choice] bound what a choice is worth."""
+    board, terms, nodes = task.board(), task.terms, task.config.optimum.nodes
+    possible = _possible(board, sets, free_choice(board, task.config.discovery.no_link))
+    # Without a bound every graph must be visited: only where there are few enough.
+    if not np.isfinite(limits).any() and np.log(possible.sum(axis=1)).sum() > np.log(nodes):
+        return LinkChoice(best)
+    table = np.where(possible, limits, -np.inf)
+    order = np.argsort(-table, axis=1, kind="stable")
+    tree = Tree(sets, table, order, budget_ceiling(board, terms), nodes)
+    found, value = best.copy(), total(board, terms, load(board, terms, best))
+    value, _, complete = _branch(board, terms, start(board, terms, task.edges), tree, found, value)
+    return LinkChoice(found, upper_bound=float(value) / len(found) if complete else None, proven=bool(complete))
 
 
 def find(task: Task) -> LinkChoice:
@@ -206,24 +266,15 @@ def find(task: Task) -> LinkChoice:
     board, terms = task.board(), task.terms
     empty = start(board, terms, task.edges)
     unit = float(gains_alone(board, terms, empty, board.candidates >= 0).mean()) or 1.0
-    best, value = _search(task, board, unit)
-    devices, bound = task.network.devices, None
-    bounds = choice_bounds(board, terms) if has_bound(terms, task.edges) else None
-    ceiling = budget_ceiling(board, terms)
-    if bounds is not None:
-        bound = (float(bounds.max(axis=1).sum()) + ceiling) / devices
-    proven = False
-    # Without a bound every graph must be visited: only where there are few enough.
-    with np.errstate(over="ignore"):
-        graphs = float(np.prod(1.0 + (board.candidates >= 0).sum(axis=1)))
-    if devices <= EXACT_DEVICES and task.edges == 1 and (bounds is not None or graphs <= task.config.optimum.nodes):
-        limits = np.where(board.candidates >= 0, np.inf, -np.inf) if bounds is None else bounds[:, 1:]
-        table = np.concatenate([np.full((devices, 1), np.inf) if bounds is None else bounds[:, :1], limits], axis=1)
-        order = np.argsort(-table, axis=1, kind="stable")
-        slots = best[:, 0].copy()
-        free = free_choice(board, task.config.discovery.no_link)
-        tree = Tree(table, order, ceiling, free, task.config.optimum.nodes)
-        value, _, proven = _branch(board, terms, empty, tree, slots, value)
-        best = slots[:, None]
-        bound = float(value) / devices if proven else bound
-    return LinkChoice(best, upper_bound=bound, proven=bool(proven))
+    best = _search(task, board, unit)
+    devices, slots = board.candidates.shape
+    nodes = exact_nodes(task.config.optimum.nodes, devices, slots, task.edges, terms.clustered)
+    if task.edges > 1 and nodes == 0:
+        return LinkChoice(best)  # sets of links are too many, even to bound each of them
+    sets, bound = link_sets(slots, task.edges), None
+    limits = np.full((devices, len(sets)), np.inf)
+    if has_bound(terms):
+        limits = np.asarray(choice_bounds(board, terms, sets))
+        bound = (float(limits.max(axis=1).sum()) + budget_ceiling(board, terms)) / devices
+    exact = _proof(task, sets, limits, best) if nodes else LinkChoice(best)
+    return exact if exact.proven else exact._replace(upper_bound=bound)
