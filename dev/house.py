@@ -27,6 +27,7 @@ SAYS = {
     "cli": "a file a group of commands",
     "paper": "the reproduction",
     "env": "the game for other learners",
+    "peer": "a process a device",
     "experiment": "setting, pipeline, measures, store",
     "report": "findings, figures, page",
     "energy": "radios, ledger, bill",

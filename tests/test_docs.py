@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("script", ["house", "results"])
+@pytest.mark.parametrize("script", ["house", "results", "handover"])
 def test_written_pages_are_up_to_date(script: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [f"{script}.py", "--check"])
     with pytest.raises(SystemExit) as ended:

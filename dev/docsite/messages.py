@@ -22,6 +22,7 @@ AREAS = {
     "paper": "The reproduction",
     "report": "The page and figures",
     "env": "The game",
+    "peer": "Devices",
 }
 
 

@@ -39,7 +39,10 @@ def loaded(*arguments: str) -> set[str]:
 @pytest.mark.parametrize(
     "arguments",
     [["--help"], ["-h"], ["--version"], ["methods"], ["methods", "--json"], ["fields"], ["discover", "--help"]]
-    + [[name, "--help"] for name in ("run", "compare", "compare-graphs", "reproduce", "report", "network", "data")],
+    + [
+        [name, "--help"]
+        for name in ("run", "compare", "compare-graphs", "reproduce", "report", "network", "data", "peer", "fleet")
+    ],
 )
 def test_help_and_lists_load_nothing_large(arguments: list[str]) -> None:
     assert not loaded(*arguments) & set(HEAVY)

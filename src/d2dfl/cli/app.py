@@ -14,6 +14,8 @@ from d2dfl import __version__
 from d2dfl.cli.commands import graphs, learn, lists, results
 from d2dfl.cli.commands.command import Plugins, command, load_plugins
 from d2dfl.cli.commands.data import data_app
+from d2dfl.cli.commands.fleet import fleet_app
+from d2dfl.cli.commands.peer import peer_app
 from d2dfl.errors import UserError, described
 from d2dfl.terminal import plain, speakable
 
@@ -71,6 +73,8 @@ app.command("compare")(command(learn.compare))
 app.add_typer(data_app, name="data")
 app.command("reproduce")(command(results.reproduce))
 app.command("report")(command(results.report))
+app.add_typer(peer_app, name="peer")
+app.add_typer(fleet_app, name="fleet")
 app.command("network")(command(graphs.network))
 app.command("methods")(command(lists.methods))
 app.command("fields")(command(lists.fields))

@@ -1,0 +1,71 @@
+"""What the commands of a fleet do."""
+
+import sys
+from pathlib import Path
+
+from d2dfl.cli import peer as peers
+from d2dfl.cli.output import say
+from d2dfl.errors import UserError
+from d2dfl.peer.owner import FleetFolder, read_request
+from d2dfl.storage import check_output
+from d2dfl.terminal import plain
+
+
+def approve_and_print(request: Path, fingerprint: str | None, folder: Path) -> None:
+    member, fleet = read_request(request), FleetFolder(folder)
+    own = member.fingerprint.hex()
+    say(f"{member.name} at {member.address} asks to join, with the fingerprint")
+    say(own)
+    if fingerprint is None:
+        if not sys.stdin.isatty():
+            raise UserError(
+                "read the fingerprint on the device and give it with --fingerprint: there is nobody to ask here"
+            )
+        sys.stderr.write("Type the first 8 digits that the device shows: ")
+        sys.stderr.flush()
+        fingerprint = sys.stdin.readline().strip()
+    typed = fingerprint.lower().replace(" ", "")
+    if len(typed) < 8 or not own.startswith(typed):
+        raise UserError("the fingerprints differ: nothing was signed")
+    if not fleet.is_there:
+        fleet.create()
+        say(f"{folder} is a new fleet; its key, {folder / 'fleet.key'}, signs the roster: keep it safe")
+    admission = fleet.approve(member)
+    say(f"wrote {admission}: on the device, call `d2dfl peer join {admission.name}`")
+
+
+def revoke_and_print(name: str, folder: Path) -> None:
+    roster = FleetFolder(folder).revoke(name)
+    say(
+        f"{name} is thrown out with roster number {roster.number}: give {folder / 'roster.json'} to a running peer with `d2dfl peer join`"
+    )
+
+
+def status_and_print(homes: list[Path], as_json: bool) -> None:
+    found = homes or sorted(path.parent for path in Path().glob("**/peer.toml"))[:1000]
+    if not found:
+        raise UserError("there is no peer's folder here: name some")
+    peers.status_and_print(found, as_json)
+
+
+def network_and_print(exports: list[Path], save: Path, folder: Path) -> None:
+    from d2dfl.network.files import check_network_name, check_replaceable, save_network
+    from d2dfl.peer.trace import network_of
+
+    check_network_name(save)
+    check_output(save)
+    check_replaceable(save)
+    roster = FleetFolder(folder).roster()
+    save_network(network_of(exports, roster), save)
+    say(f"wrote {save}: {len(roster.members)} devices")
+
+
+def demo_and_print(devices: int, out: Path, seed: int) -> None:
+    from d2dfl.peer.demo import run_demo
+
+    result = run_demo(devices, out, seed, say)
+    for row in result.rows:
+        sys.stdout.write(plain(row) + "\n")
+    say(f"a page of what happened: {result.page}")
+    if result.faults:
+        raise UserError(f"the demo went wrong: {result.faults[0]}")

@@ -1,0 +1,149 @@
+"""Datapoints in and out of a store: .npz shards with inputs and targets, or a function of one's own; and as a torch Dataset."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from d2dfl.data.arrays import read_npz
+from d2dfl.errors import UserError
+from d2dfl.peer.store.operations import Note
+from d2dfl.peer.store.store import Store
+from d2dfl.peer.wire.messages import LARGEST_POINT
+from d2dfl.storage import read_bytes
+
+if TYPE_CHECKING:
+    from torch.utils.data import Dataset
+
+Shards = Iterable[tuple[str, NDArray[Any], NDArray[Any]]]  # name, inputs, targets
+FORM = re.compile(r"([<>|][fiub][0-9]{1,2})((?::[0-9]{1,9}){0,8})")
+
+
+def read_shards(source: str, home: Path) -> Iterator[tuple[str, bytes, NDArray[Any], NDArray[Any]]]:
+    """(name, digest, inputs, targets) of all shards: of the files in a folder, or of `module.py:function`."""
+    if ".py:" in source:
+        yield from _own_shards(source, home)
+        return
+    folder = home / source
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {str(folder)!r}: put .npz files with inputs and targets there")
+    for path in sorted(folder.glob("*.npz")):
+        digest = hashlib.sha256(read_bytes(path, "an .npz file")).digest()
+        arrays = read_npz(path, ("inputs", "targets"))
+        missing = [name for name in ("inputs", "targets") if name not in arrays]
+        if missing:
+            raise UserError(f"{path} has no {missing[0]}: a shard holds inputs and targets")
+        yield path.name, digest, np.asarray(arrays["inputs"]), np.asarray(arrays["targets"])
+
+
+def _own_shards(source: str, home: Path) -> Iterator[tuple[str, bytes, NDArray[Any], NDArray[Any]]]:
+    from d2dfl.plugins import load_file
+
+    file, _, name = source.rpartition(":")
+    function: Callable[[], Shards] | None = getattr(load_file(home / file), name, None)
+    if not callable(function):
+        raise UserError(f"{file} has no function {name!r:.60}: name one that gives (name, inputs, targets)")
+    for shard, inputs, targets in function():
+        inputs, targets = np.ascontiguousarray(inputs), np.ascontiguousarray(targets)
+        yield str(shard), hashlib.sha256(inputs.tobytes() + targets.tobytes()).digest(), inputs, targets
+
+
+def take_in(store: Store, source: str, home: Path, labels: tuple[str, ...], now: float) -> int:
+    """Put new shards into the store, each whole or not at all; the number of datapoints that came in."""
+    known = {name: bytes(digest) for name, digest in store.db.execute("SELECT name, digest FROM shards")}
+    taken = 0
+    for name, digest, inputs, targets in read_shards(source, home):
+        if name in known:
+            if known[name] != digest:
+                raise UserError(f"the shard {name!r} has changed since it was taken in: give new data a new name")
+            continue
+        rows = list(_rows(name, inputs, targets, labels))
+        _insert(store, name, digest, rows)
+        store.apply([Note("taken-in", points=len(rows), text=name[:200])], now)
+        taken += len(rows)
+    return taken
+
+
+def _insert(store: Store, name: str, digest: bytes, rows: list[tuple[str, str, bytes]]) -> None:
+    first = int(store.fact("points") or 0)
+    store.db.execute("BEGIN IMMEDIATE")
+    try:
+        store.db.execute("INSERT INTO shards VALUES (?, ?, ?)", (name, digest, len(rows)))
+        store.db.executemany(
+            "INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)",
+            [(store.own, first + place, *row) for place, row in enumerate(rows)],
+        )
+        store.db.execute("INSERT OR REPLACE INTO facts VALUES ('points', ?)", (first + len(rows),))
+        store.db.execute("COMMIT")
+    except BaseException:
+        store.db.execute("ROLLBACK")
+        raise
+
+
+def _rows(
+    name: str, inputs: NDArray[Any], targets: NDArray[Any], labels: tuple[str, ...]
+) -> Iterator[tuple[str, str, bytes]]:
+    """(label, form, content) of each datapoint."""
+    if targets.ndim != 1 or inputs.ndim < 1 or len(inputs) != len(targets):
+        raise UserError(f"{name} has inputs {inputs.shape} and targets {targets.shape}: give one target for each input")
+    if targets.dtype.kind not in "iu" or (targets.size and not 0 <= targets.min() <= targets.max() < len(labels)):
+        raise UserError(
+            f"{name} has targets that are no numbers of labels: give 0 to {len(labels) - 1}, as peer.toml names"
+        )
+    dtype = inputs.dtype.newbyteorder("<") if inputs.dtype.itemsize > 1 else inputs.dtype
+    form = ":".join([np.dtype(dtype).str, *map(str, inputs.shape[1:])])
+    if not FORM.fullmatch(form):
+        raise UserError(
+            f"{name} has inputs of the type {inputs.dtype} and the shape {inputs.shape[1:]}: give numbers, 8 axes at most"
+        )
+    if inputs[:1].nbytes > LARGEST_POINT:
+        raise UserError(f"{name} has datapoints of {inputs[:1].nbytes:,} bytes: one may have {LARGEST_POINT:,}")
+    for row, target in zip(inputs.astype(dtype, copy=False), targets.tolist(), strict=True):
+        yield labels[target], form, row.tobytes()
+
+
+def arrays(store: Store) -> tuple[NDArray[Any], NDArray[np.int64], list[tuple[bytes, int]]]:
+    """Inputs, targets and (origin, number) of all that the device holds now; datapoints that are leaving are not among them."""
+    labels: list[str] = json.loads(store.fact("labels") or "[]")
+    rows = store.db.execute(
+        "SELECT origin, number, label, form, content FROM points WHERE leaving IS NULL ORDER BY origin, number"
+    ).fetchall()
+    strange = sorted({row[2] for row in rows} - set(labels))
+    if strange:
+        raise UserError(f"the store holds the label {strange[0]!r:.60}, which peer.toml does not name")
+    forms = {row[3] for row in rows}
+    if len(forms) > 1:
+        raise UserError(
+            f"the store holds inputs of different forms, {' and '.join(sorted(forms)[:2])}: they make no dataset"
+        )
+    inputs = [decoded(form, content) for _, _, _, form, content in rows]
+    targets = np.array([labels.index(row[2]) for row in rows], dtype=np.int64)
+    return np.stack(inputs) if inputs else np.empty((0,)), targets, [(row[0], row[1]) for row in rows]
+
+
+def decoded(form: str, content: bytes) -> NDArray[Any]:
+    """An input from its bytes: plain numbers of a size that agrees with the form."""
+    found = FORM.fullmatch(form)
+    if not found:
+        raise UserError(f"a datapoint has the form {form!r:.60}, which is none")
+    try:
+        shape = tuple(int(side) for side in found[2].split(":")[1:])
+        return np.frombuffer(content, dtype=np.dtype(found[1])).reshape(shape)
+    except (TypeError, ValueError):
+        raise UserError(f"a datapoint has {len(content)} bytes, which are not of the form {form}") from None
+
+
+def dataset(store: Store, use: str = "") -> "Dataset[Any]":
+    """A torch Dataset of what the device holds now. `use` names the training, so that forgetting can say what had used a datapoint."""
+    import torch
+    from torch.utils.data import TensorDataset
+
+    inputs, targets, points = arrays(store)
+    if use:
+        store.db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?, ?)", [(use[:100], *point) for point in points])
+    return TensorDataset(torch.from_numpy(inputs.copy()), torch.from_numpy(targets))

@@ -1,0 +1,120 @@
+"""The seam between a peer and the discovery of the graph: an object without I/O, fed with messages and time.
+
+A learner that negotiates is built with what the policy lets others know (`Peer.visible`) and puts its own messages into
+`wire.Discovery`; the peer signs, sends, checks and counts them like all others. Until links are settled `links()` is None.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from d2dfl.errors import UserError
+from d2dfl.peer.identity.roster import MOST_MEMBERS, Roster
+from d2dfl.storage import read_json
+
+Links = Mapping[bytes, Mapping[str, int]]  # receiver → label → datapoints that this peer is to give
+
+
+class DiscoveryProtocol(Protocol):
+    """One device's part of a discovery."""
+
+    @property
+    def round(self) -> bytes:
+        """Names the discovery: what was handed over in a round is not handed over again."""
+
+    def know(self, roster: Roster) -> None:
+        """Who is in the fleet: told before all else, and whenever it changes."""
+
+    def receive(self, sender: bytes, content: bytes, now: float) -> None: ...
+    def tick(self, now: float) -> None: ...
+    def take(self) -> list[tuple[bytes, bytes]]:
+        """(receiver, content) that are to be sent."""
+
+    def timer(self) -> float: ...
+    def links(self) -> Links | None: ...
+    def senders(self) -> frozenset[bytes]:
+        """Who will give this peer something."""
+
+
+class FixedGraph:
+    """Links that were found elsewhere."""
+
+    def __init__(self, round_: bytes, links: Links | None, senders: frozenset[bytes]) -> None:
+        self.round, self._links, self._senders = round_, links, senders
+
+    def know(self, roster: Roster) -> None:
+        """Who is in it changes no link."""
+
+    def receive(self, sender: bytes, content: bytes, now: float) -> None:
+        """Nobody negotiates."""
+
+    def tick(self, now: float) -> None:
+        """Nothing waits."""
+
+    def take(self) -> list[tuple[bytes, bytes]]:
+        return []
+
+    def timer(self) -> float:
+        return float("inf")
+
+    def links(self) -> Links | None:
+        return self._links
+
+    def senders(self) -> frozenset[bytes]:
+        return self._senders
+
+
+class GraphFile(FixedGraph):
+    """A graph as `d2dfl discover --json` writes it; device numbers are places in the roster.
+
+    A device that joined when some were there already brings them the newer roster: until then links are not settled.
+    """
+
+    def __init__(self, path: Path, own: bytes, labels: tuple[str, ...]) -> None:
+        content = read_json(path, "a graph that `d2dfl discover --json` wrote")
+        self.edges, amounts = _checked(content, path, len(labels))
+        super().__init__(hashlib.sha256(json.dumps([self.edges, amounts]).encode()).digest(), None, frozenset())
+        self.own = own
+        self.whole = [
+            {label: int(amount + 0.5) for label, amount in zip(labels, row, strict=True) if amount >= 0.5}
+            for row in amounts
+        ]
+
+    @property
+    def devices(self) -> int:
+        """How many the roster must have."""
+        return 1 + max((number for edge in self.edges for number in edge), default=-1)
+
+    def know(self, roster: Roster) -> None:
+        if len(roster.members) < self.devices:
+            return
+        prints = [member.fingerprint for member in roster.members]
+        pairs = [(prints[one], prints[other], row) for (one, other), row in zip(self.edges, self.whole, strict=True)]
+        self._links = {taker: row for giver, taker, row in pairs if giver == self.own and row}
+        self._senders = frozenset(giver for giver, taker, row in pairs if taker == self.own and row)
+
+
+def _checked(content: Any, path: Path, labels: int) -> tuple[list[list[int]], list[list[float]]]:
+    edges = content.get("edges") if isinstance(content, dict) else None
+    amounts = content.get("expected_datapoints") if isinstance(content, dict) else None
+    if not isinstance(edges, list) or not isinstance(amounts, list) or len(edges) != len(amounts):
+        raise UserError(f"{path} holds no graph: give a file that `d2dfl discover --json` wrote")
+    for edge, row in zip(edges, amounts, strict=True):
+        good = (
+            isinstance(edge, list)
+            and len(edge) == 2
+            and all(type(one) is int and 0 <= one < MOST_MEMBERS for one in edge)
+        )
+        if not good or edge[0] == edge[1]:
+            raise UserError(f"{path} has the link {edge!r:.60}: give two numbers of devices")
+        if not isinstance(row, list) or len(row) != labels:
+            raise UserError(
+                f"{path} has links with {len(row) if isinstance(row, list) else 'no'} labels: peer.toml names {labels}"
+            )
+        if not all(isinstance(one, int | float) and 0 <= one <= 1e12 for one in row):
+            raise UserError(f"{path} has amounts that are none: give datapoints of each label")
+    if len({tuple(edge) for edge in edges}) < len(edges):
+        raise UserError(f"{path} has a link twice")
+    return edges, amounts

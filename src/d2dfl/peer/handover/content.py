@@ -1,0 +1,52 @@
+"""What a transfer hashes to, how datapoints are cut into pieces, and whether what came is what was offered."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from d2dfl.peer.store.records import Incoming
+from d2dfl.peer.wire.messages import Point, WireError, decode_points, encode_points
+
+ROOM = 160  # bytes of a datapoint beside its content
+
+
+def cut(points: Sequence[Point], piece_bytes: int) -> list[list[Point]]:
+    """Pieces of about this size, in order of the datapoints' numbers; a larger datapoint is a piece of its own."""
+    pieces: list[list[Point]] = []
+    filled = piece_bytes
+    for point in sorted(points, key=lambda item: item.number):
+        size = len(point.content) + ROOM
+        if filled + size > piece_bytes:
+            pieces.append([])
+            filled = 0
+        pieces[-1].append(point)
+        filled += size
+    return pieces
+
+
+def digest(salt: bytes, pieces: Iterable[bytes]) -> bytes:
+    """What both sides write into their audits: the salt is known to them alone."""
+    whole = hashlib.sha256(salt)
+    for content in pieces:
+        whole.update(hashlib.sha256(content).digest())
+    return whole.digest()
+
+
+def encoded(pieces: Sequence[Sequence[Point]]) -> list[bytes]:
+    return [encode_points(list(points)) for points in pieces]
+
+
+def labels_of(points: Iterable[Point]) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(Counter(point.label for point in points).items()))
+
+
+def is_whole(record: Incoming, pieces: Iterable[bytes]) -> bool:
+    """Whether pieces that were put aside are what the offer said."""
+    contents = list(pieces)
+    if record.left != 0 or digest(record.salt, contents) != record.digest:
+        return False
+    try:
+        points = [point for content in contents for point in decode_points(content)]
+    except WireError:
+        return False
+    return labels_of(points) == record.labels and len({point.number for point in points}) == len(points)

@@ -1,0 +1,101 @@
+"""The receiving side of a transfer: a message in, operations out; the answer is always a Status, made after they are stored."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from d2dfl.peer.handover.content import is_whole
+from d2dfl.peer.handover.limits import DAY_S, Limits
+from d2dfl.peer.handover.table import RECEIVER
+from d2dfl.peer.store.operations import Adopt, Keep, Note, Open, Operation, Refuse, Spend
+from d2dfl.peer.store.records import Incoming
+from d2dfl.peer.wire.messages import MOST_POINTS, Ask, Cancel, Commit, Offer, Piece, WireError, decode_points
+
+ToReceiver = Offer | Piece | Commit | Ask | Cancel
+
+
+class Reader(Protocol):
+    """What the machine may look at."""
+
+    def pieces(self, transfer: bytes) -> Iterator[bytes]: ...
+    def receiving(self, sender: bytes) -> list[bytes]: ...
+    def form(self) -> str | None: ...
+    def spent(self, day: int, what: str) -> int: ...
+
+
+class Receiver:
+    """The machine."""
+
+    def __init__(self, reader: Reader, limits: Limits, labels: frozenset[str] = frozenset()) -> None:
+        self.reader, self.limits, self.labels = reader, limits, labels  # labels that are known here; none: all
+
+    def step(self, record: Incoming, message: ToReceiver, now: float) -> list[Operation]:
+        """One transition: what is to be stored before the Status is told."""
+        event = self._event(record, message, now)
+        _, actions = RECEIVER[record.phase, event]
+        operations: list[Operation] = []
+        for action in actions:
+            if action != "tell":
+                operations += getattr(self, f"_{action}")(record, message, now)
+        if "refuse" in actions:
+            operations.append(Note("not-taken", record.sender, record.id, record.points, record.digest, text=event))
+        return operations
+
+    def _event(self, record: Incoming, message: ToReceiver, now: float) -> str:
+        if isinstance(message, Offer):
+            return "good" if record.phase != "unknown" or self._welcome(record, message, now) else "bad"
+        if isinstance(message, Piece):
+            return self._piece_event(record, message)
+        if isinstance(message, Commit):
+            if record.phase != "receiving" or record.next < record.pieces:
+                return "partial"
+            return "whole" if is_whole(record, self.reader.pieces(record.id)) else "broken"
+        return "ask" if isinstance(message, Ask) else "cancel"
+
+    def _piece_event(self, record: Incoming, message: Piece) -> str:
+        if record.phase != "receiving" or message.number != record.next or record.next >= record.pieces:
+            return "other"
+        if len(message.content) > record.left:
+            return "broken"
+        try:
+            points = decode_points(message.content)
+        except WireError:
+            return "broken"
+        form = self.reader.form() or points[0].form
+        return "next" if all(point.fits and point.form == form for point in points) else "broken"
+
+    def _welcome(self, record: Incoming, offer: Offer, now: float) -> bool:
+        """Whether the limits of a day, and of what one sender may have open, leave room."""
+        points, day = sum(number for _, number in offer.labels), int(now // DAY_S)
+        names = [name for name, _ in offer.labels]
+        return (
+            0 < points <= MOST_POINTS
+            and names == sorted(set(names))
+            and (not self.labels or self.labels.issuperset(names))
+            and offer.pieces <= points
+            and offer.size <= 2 * self.limits.memory_bytes
+            and len(self.reader.receiving(record.sender)) < self.limits.open_from_one
+            and self.reader.spent(day, "received points") + points <= self.limits.points_a_day
+            and self.reader.spent(day, "received bytes") + offer.size <= self.limits.bytes_a_day
+        )
+
+    def _open(self, record: Incoming, offer: Offer, now: float) -> list[Operation]:
+        day, labels = int(now // DAY_S), tuple((name, number) for name, number in offer.labels)
+        points = sum(number for _, number in labels)
+        return [
+            Open(record.id, record.sender, offer.pieces, offer.size, offer.salt, offer.digest, labels),
+            Spend(day, "received points", points),
+            Spend(day, "received bytes", offer.size),
+            Note("offered", record.sender, record.id, points, offer.digest),
+        ]
+
+    def _keep(self, record: Incoming, piece: Piece, now: float) -> list[Operation]:
+        return [Keep(record.id, piece.number, piece.content)]
+
+    def _adopt(self, record: Incoming, message: Commit, now: float) -> list[Operation]:
+        return [
+            Adopt(record.id, record.sender),
+            Note("received", record.sender, record.id, record.points, record.digest),
+        ]
+
+    def _refuse(self, record: Incoming, message: ToReceiver, now: float) -> list[Operation]:
+        return [Refuse(record.id, record.sender)]

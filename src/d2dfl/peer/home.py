@@ -1,0 +1,258 @@
+"""A peer's folder: settings, keys, policy, certificate, store. Everything in it is checked when it is opened."""
+
+import json
+import re
+import time
+import tomllib
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from d2dfl.errors import UserError
+from d2dfl.peer.discovery import GraphFile
+from d2dfl.peer.handover.limits import Limits
+from d2dfl.peer.identity.boxes import KeyBox
+from d2dfl.peer.identity.keys import Key, load_key, verify
+from d2dfl.peer.identity.roster import ADDRESS, NAME, Roster, make_request, open_roster
+from d2dfl.peer.identity.sealed import LARGEST
+from d2dfl.peer.peer import Peer
+from d2dfl.peer.policy import NOTHING, Policy, open_policy, read_rules, sign_policy
+from d2dfl.peer.store.operations import Fact
+from d2dfl.peer.store.store import Store
+from d2dfl.storage import TakenError, locked, make_folder, read_bytes, read_json, read_text, write_whole
+
+LIMITS = {  # peer.toml → bounds
+    "points_a_day": (0, 1 << 40),
+    "bytes_a_day": (0, 1 << 50),
+    "bytes_a_second": (1, 1 << 40),
+    "memory_bytes": (1 << 21, 1 << 40),
+    "piece_bytes": (1 << 10, 1 << 20),
+}
+SETTINGS = ("name", "data", "labels", "listen", "keep", "graph", "probe_s", "limits")
+MOST_LABELS = 10_000
+EMPTY_POLICY = """\
+# Who may have what of this device. Nothing else is shared. After a change: d2dfl peer policy --sign
+#
+# [[grant]]
+# to = "64 hexadecimal digits"   # a receiver's fingerprint, as `d2dfl fleet status` shows it
+# labels = ["3", "7"]            # or ["*"]
+# number = 100                   # datapoints of each of these labels that it may ever see
+# until = 2027-06-30
+#
+# [[forbid]]                     # beats every grant
+# to = "*"
+# labels = ["9"]
+"""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What peer.toml says."""
+
+    name: str
+    data: str
+    labels: tuple[str, ...]
+    listen: str
+    keep: str = "move"
+    graph: str = ""
+    probe_s: float = 1.0
+    limits: Limits = field(default_factory=Limits)
+
+
+class Home:
+    """The folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not (folder / "peer.toml").is_file():
+            raise UserError(f"{str(folder)!r} is no folder of a peer: call d2dfl peer init there, or give --home")
+        self.settings = read_settings(folder / "peer.toml")
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """What the transport reads."""
+        names = {"key": "device.key", "certificate": "certificate.pem", "authority": "authority.pem"}
+        return {kind: self.folder / name for kind, name in names.items()}
+
+    def key(self) -> Key:
+        return load_key(self.folder / "device.key")
+
+    def store(self, read_only: bool = False) -> Store:
+        path, own = self.folder / "store.db", self.key().fingerprint
+        if read_only and path.with_name("store.db-journal").exists():
+            with suppress(TakenError), locked(self.folder):  # after a crash: only a writer can roll back
+                Store(path, own).close()
+        return Store(path, own, read_only=read_only)
+
+    def roster(self, store: Store) -> tuple[Roster, bytes]:
+        document = store.fact("roster")
+        if document is None:
+            raise UserError(
+                f"{self.settings.name} is in no roster yet: let its owner approve the request, then d2dfl peer join"
+            )
+        return open_roster(document, bytes(store.fact("roster_owner")), verify), bytes(document)
+
+    def policy(self, store: Store) -> Policy:
+        """The policy in force; raises where peers would share nothing."""
+        return open_policy(self.policy_bytes(), bytes(store.fact("owner")), verify)
+
+    def policy_bytes(self) -> bytes:
+        return read_bytes(self.folder / "policy.signed", "a signed policy", LARGEST)
+
+    def peer(self, store: Store, now: float) -> Peer:
+        """The peer that lives here, with its policy."""
+        roster, document = self.roster(store)
+        key = self.key()
+        if roster.active(key.fingerprint) is None:
+            raise UserError(f"{self.settings.name} is not, or no longer, in its roster: ask the roster's owner")
+        peer = Peer(
+            key, KeyBox(key), store, roster, document, now,
+            owner=bytes(store.fact("owner")), limits=self.settings.limits, keep=self.settings.keep,
+            labels=self.settings.labels,
+        )  # fmt: skip
+        peer.set_policy(self.policy_bytes(), now)
+        labels = json.dumps(self.settings.labels)
+        if store.fact("labels") != labels:
+            store.apply([Fact("labels", labels)], now)
+        return peer
+
+    def graph(self, own: bytes, given: Path | None = None) -> GraphFile | None:
+        """The graph that was named, if any."""
+        path = given if given is not None else self.folder / self.settings.graph if self.settings.graph else None
+        return None if path is None else GraphFile(path, own, self.settings.labels)
+
+    def sign_policy(self, now: float) -> int:
+        """Number and sign policy.toml; gives the number."""
+        path = self.folder / "policy.toml"
+        rules = read_rules(read_text(path, "a policy"), str(path))
+        owner = load_key(self.folder / "owner.key")
+        store = self.store(read_only=True)
+        try:
+            if owner.public != store.fact("owner"):
+                raise UserError("owner.key is not the key that this peer obeys")
+            newest = max(int(store.fact("policy") or 0), self._signed_number(store))
+        finally:
+            store.close()
+        write_whole(self.folder / "policy.signed", sign_policy(rules, newest + 1, owner))
+        return newest + 1
+
+    def _signed_number(self, store: Store) -> int:
+        try:
+            return self.policy(store).number
+        except UserError:
+            return NOTHING.number
+
+    def join(self, admission: Path) -> Roster:
+        """Take what the roster's owner has signed for this device: an admission, or later a newer roster alone."""
+        content = read_json(admission, "an admission", 4 * LARGEST)
+        parts = content if isinstance(content, dict) else {}
+        if parts.get("kind") == "roster":
+            parts = {"roster": read_text(admission)}
+        elif not all(isinstance(parts.get(name), str) for name in ("roster", "certificate", "authority")):
+            raise UserError(f"{admission} is no admission: give the file that `d2dfl fleet approve` wrote")
+        document = parts["roster"].encode()
+        store = self.store()
+        try:
+            known = store.fact("roster_owner")
+            roster = open_roster(document, None if known is None else bytes(known), verify, str(admission))
+            if roster.active(self.key().fingerprint) is None:
+                raise UserError(f"{admission} admits other devices than {self.settings.name}")
+            old = store.fact("roster")
+            for part in ("certificate", "authority"):
+                if part in parts:
+                    write_whole(self.folder / f"{part}.pem", parts[part].encode())
+            if old is None or open_roster(bytes(old), roster.owner, verify).number < roster.number:
+                store.apply([Fact("roster_owner", roster.owner), Fact("roster", document)], time.time())
+        finally:
+            store.close()
+        return roster
+
+
+def make_home(
+    folder: Path, name: str, data: str, labels: tuple[str, ...], listen: str, graph: str = "", address: str = ""
+) -> Path:
+    """Keys, settings, a policy that shares nothing, an empty store, and a request to join; the request's path.
+
+    `address` is where others reach the device, if that is not where it listens.
+    """
+    address = address or listen
+    if not NAME.fullmatch(name):
+        raise UserError(f"the name {name!r:.60} will not do: give small letters, digits, - . _, at most 40")
+    odd = [one for one in (listen, address) if not ADDRESS.fullmatch(one)]
+    if odd:
+        raise UserError(f"the address {odd[0]!r:.60} will not do: give host:port")
+    if address.startswith(("0.0.0.0:", "[::]:")):
+        raise UserError(f"nobody can reach {address}: give --address host:port, as others see this device")
+    taken = [one for one in ("peer.toml", "device.key", "store.db") if (folder / one).exists()]
+    if taken:
+        raise UserError(f"{folder / taken[0]} is there already: a peer lives in a folder of its own")
+    make_folder(folder)
+    lines = [f"name = {json.dumps(name)}", f"data = {json.dumps(data)}", f"labels = {json.dumps(list(labels))}"]
+    lines += [f"listen = {json.dumps(listen)}", 'keep = "move"   # or "copy"', f"graph = {json.dumps(graph)}", ""]
+    lines += ["[limits]", "points_a_day = 100000", "bytes_a_day = 10000000000", "bytes_a_second = 100000000", ""]
+    settings = "\n".join(lines)
+    read_settings_text(settings, "peer.toml")
+    device, owner = Key.new(), Key.new()
+    device.save(folder / "device.key")
+    owner.save(folder / "owner.key")
+    store = Store(folder / "store.db", device.fingerprint)
+    store.apply([Fact("owner", owner.public), Fact("labels", json.dumps(labels))], time.time())
+    store.close()
+    write_whole(folder / "policy.toml", EMPTY_POLICY.encode())
+    write_whole(folder / "policy.signed", sign_policy(read_rules(EMPTY_POLICY, "policy.toml"), 1, owner))
+    request = folder / f"{name}.request"
+    write_whole(request, make_request(name, address, device, KeyBox(device).public))
+    write_whole(folder / "peer.toml", settings.encode())  # last: a folder with it is whole
+    return request
+
+
+def read_settings(path: Path) -> Settings:
+    """peer.toml, checked."""
+    return read_settings_text(read_text(path, "peer.toml"), str(path))
+
+
+def read_settings_text(text: str, what: str) -> Settings:
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UserError(f"{what} is not readable as TOML: {error!s:.120}") from None
+    odd = [name for name in content if name not in SETTINGS]
+    if odd:
+        raise UserError(f"{what} holds {odd[0]!r:.60}: it may hold {', '.join(SETTINGS)}")
+    labels = content.get("labels")
+    if not isinstance(labels, list) or not 0 < len(labels) <= MOST_LABELS or not all(map(_is_label, labels)):
+        raise UserError(f"{what}: labels is {labels!r:.60}: give the names of all labels, the same on every device")
+    if len(set(labels)) < len(labels):
+        raise UserError(f"{what}: a label stands twice in labels")
+    for part in ("name", "data", "listen"):
+        if not isinstance(content.get(part), str):
+            raise UserError(f"{what}: {part} is {content.get(part)!r:.60}: give a text")
+    if not ADDRESS.fullmatch(content["listen"]):
+        raise UserError(f"{what}: listen is {content['listen']!r:.60}: give host:port")
+    keep, probe = content.get("keep", "move"), content.get("probe_s", 1.0)
+    if keep not in ("move", "copy"):
+        raise UserError(f'{what}: keep is {keep!r:.40}: give "move" or "copy"')
+    if not isinstance(probe, int | float) or isinstance(probe, bool) or not 0.1 <= probe <= 3600:
+        raise UserError(f"{what}: probe_s is {probe!r:.40}: give seconds between probes, 0.1 to 3600")
+    limits = _limits(content.get("limits", {}), what)
+    graph = content.get("graph", "")
+    return Settings(
+        content["name"], content["data"], tuple(labels), content["listen"], keep, str(graph), float(probe), limits
+    )
+
+
+def _is_label(label: Any) -> bool:
+    return isinstance(label, str) and re.fullmatch(r"[^\x00-\x1f]{1,100}", label) is not None
+
+
+def _limits(given: Any, what: str) -> Limits:
+    if not isinstance(given, dict):
+        raise UserError(f"{what}: limits is {given!r:.40}: write [limits]")
+    for name, value in given.items():
+        if name not in LIMITS:
+            raise UserError(f"{what}: there is no limit {name!r:.60}: limits are {', '.join(LIMITS)}")
+        low, high = LIMITS[name]
+        if type(value) is not int or not low <= value <= high:
+            raise UserError(f"{what}: {name} is {value!r:.40}: give a whole number from {low:,} to {high:,}")
+    return Limits(**given)

@@ -1,0 +1,339 @@
+"""A peer without I/O: frames, files' contents and the time go in; frames and the time of the next timer come out.
+
+    peer.receive(frame, now); peer.tick(now)      # whenever something comes, and when the timer says so
+    for receiver, frame in peer.take(): …         # what is to be sent
+    peer.timer()                                  # when to call tick again
+
+Its store is written in one transaction for every event, and only then are frames let out. There is no socket, clock, thread
+or random source in here.
+"""
+
+import hmac
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from d2dfl.errors import UserError
+from d2dfl.peer.discovery import DiscoveryProtocol
+from d2dfl.peer.forgetting import Forgetting
+from d2dfl.peer.giving import Giving
+from d2dfl.peer.handover.limits import DAY_S, Limits
+from d2dfl.peer.handover.receiver import Receiver
+from d2dfl.peer.identity.boxes import Box
+from d2dfl.peer.identity.keys import Signer, Verify, fingerprint, verify
+from d2dfl.peer.identity.roster import Roster, open_roster
+from d2dfl.peer.policy import NOTHING, Policy, open_policy
+from d2dfl.peer.probing import Link
+from d2dfl.peer.store.operations import Fact, Heard, Note, Operation, Refuse, Seen, Spend
+from d2dfl.peer.store.store import Store, StoreFullError
+from d2dfl.peer.wire import messages as say
+from d2dfl.peer.wire.frames import Frame, Writer, open_frame, read_frame
+
+REFUSALS_S = 60.0  # refused frames are counted, and written down so often: nobody fills the disk with them
+DOORS_A_DAY = 100_000  # refused transfers, forgotten datapoints and heads that one member may make us remember
+
+
+class Peer:
+    """One device."""
+
+    def __init__(
+        self,
+        signer: Signer,
+        box: Box,
+        store: Store,
+        roster: Roster,
+        roster_document: bytes,
+        now: float,
+        *,
+        owner: bytes = b"",
+        limits: Limits | None = None,
+        keep: str = "move",
+        labels: tuple[str, ...] = (),
+        check: Verify = verify,
+    ) -> None:
+        self.own, self.box = fingerprint(signer.public), box
+        self.store, self.roster, self.roster_document = store, roster, roster_document
+        self.owner, self.limits, self.keep, self.check = owner, limits or Limits(), keep, check
+        self.policy: Policy = NOTHING
+        self.discovery: DiscoveryProtocol | None = None
+        self.links: dict[bytes, Link] = {}
+        self.finished: set[bytes] = set()  # who has said that it has nothing more for us in this round
+        self.heard_s: dict[bytes, float] = {}
+        self.refused: Counter[str] = Counter()
+        self._refused_until_s = -math.inf
+        self._outbox: list[tuple[bytes, bytes]] = []
+        self._seen: dict[bytes, tuple[int, int]] = {}
+        self._newest = 0  # policy that was obeyed, also while it could not be stored
+        self._hello_s = now
+        run = int(store.fact("run")) + 1
+        store.apply([Fact("run", run), Note("started", text=f"run {run}")], now)
+        self._writer = Writer(signer, box, run)
+        self.receiver = Receiver(store, self.limits, frozenset(labels))
+        self.giving = Giving(self, now)
+        self.forgetting = Forgetting(self, now)
+
+    # What goes in.
+
+    def receive(self, data: bytes, now: float) -> None:
+        """A frame from the network: whatever is wrong with it is counted, nothing is raised."""
+        try:
+            frame = read_frame(data)
+            if frame.receiver != self.own:
+                raise say.WireError("not for this peer")
+            body = self._opened(frame)
+        except say.WireError as error:
+            self._refuse(str(error), now)
+            return
+        if (frame.run, frame.counter) <= self.last_seen(frame.sender):
+            self._refuse("replayed or late", now)
+            return
+        self._seen[frame.sender] = frame.place
+        fresh = now - self.heard_s.get(frame.sender, -math.inf) > 2 * self.limits.hello_s
+        self.heard_s[frame.sender] = now
+        try:
+            self._handle(frame, body, now)
+            if fresh:
+                self.greet(frame.sender)
+                self.giving.back(frame.sender, now)
+                self.forgetting.back(frame.sender, now)
+        except StoreFullError:
+            self._refuse("the disk is full", now)  # as if it had not come: its sender will ask
+
+    def tick(self, now: float) -> None:
+        """Time has passed."""
+        try:
+            self.giving.tick(now)
+            self.forgetting.tick(now)
+            if self.discovery is not None:
+                self.discovery.tick(now)
+            if now >= self._hello_s:
+                self._hello_s = now + self.limits.hello_s
+                for member in self.roster.others(self.own):
+                    if member.fingerprint not in self.heard_s:  # it may not know us yet
+                        self.send(member.fingerprint, say.RosterNews(self.roster_document))
+                    self.greet(member.fingerprint)
+            if self.refused and now >= self._refused_until_s:
+                self._write_refusals(now)
+        except StoreFullError:
+            self._hello_s = now + self.limits.hello_s
+            self._refused_until_s = now + self.limits.timeout_s
+
+    def set_policy(self, data: bytes, now: float) -> str | None:
+        """Obey a newer policy from now on. One that is older or not whole is refused, says why, and nothing is shared until a valid one comes."""
+        try:
+            policy = open_policy(data, self.owner, self.check)
+            newest = max(int(self.store.fact("policy") or 0), self._newest)
+            if policy.number < newest:
+                raise UserError(
+                    f"the policy is number {policy.number}, and {newest} was in force: an older one is refused"
+                )
+        except UserError as error:
+            self.policy = NOTHING
+            self.store.apply([Note("policy-refused", text=str(error)[:200])], now)
+            self.giving.look_again(now)
+            return str(error)
+        changed, self.policy = policy != self.policy, policy  # at once: a full disk must not delay a revocation
+        self._newest = policy.number
+        if policy.number != self.store.fact("policy"):
+            self.store.apply([Fact("policy", policy.number), Note("policy", text=f"number {policy.number}")], now)
+        if changed:
+            self.giving.look_again(now)
+        return None
+
+    def set_roster(self, data: bytes, now: float) -> None:
+        """Take a newer roster of the same owner; raises a UserError for any other."""
+        roster = open_roster(data, self.roster.owner, self.check)
+        if roster.number <= self.roster.number:
+            return
+        gone = [member.fingerprint for member in roster.members if member.revoked]
+        aside = [Refuse(transfer, who) for who in gone for transfer in self.store.receiving(who)]
+        self.store.apply([Fact("roster", data), Note("roster", text=f"number {roster.number}"), *aside], now)
+        self.roster, self.roster_document = roster, data
+        if self.discovery is not None:
+            self.discovery.know(roster)
+        self.giving.look_again(now)
+
+    def follow(self, discovery: DiscoveryProtocol) -> None:
+        """Hand over along what this discovery finds."""
+        discovery.know(self.roster)
+        self.discovery = discovery
+
+    def probe(self, now: float) -> None:
+        """Send a probe to everybody."""
+        for member in self.roster.others(self.own):
+            number, first = self.links.setdefault(member.fingerprint, Link()).next_probe()
+            self.send(member.fingerprint, say.Probe(number, first, now))
+
+    # What comes out.
+
+    def take(self) -> list[tuple[bytes, bytes]]:
+        """(receiver, frame) that are to be sent."""
+        if self.discovery is not None:
+            for receiver, content in self.discovery.take():
+                self.send(receiver, say.Discovery(content))
+        taken, self._outbox = self._outbox, []
+        return taken
+
+    def timer(self) -> float:
+        """When `tick` wants to be called."""
+        times = [self._hello_s, self.giving.timer(), self.forgetting.timer()]
+        if self.discovery is not None:
+            times.append(self.discovery.timer())
+        if self.refused:
+            times.append(self._refused_until_s)
+        return min(times)
+
+    def visible(self, receiver: bytes, now: float) -> dict[str, int]:
+        """All that may be told to a receiver about what is here: datapoints it may have, by label, and no more."""
+        if self.roster.active(receiver) is None:
+            return {}
+        found = {}
+        for label, number in self.store.counts(own_only=True).items():
+            room = self.policy.allowance(receiver, label, now) - self.store.shown(receiver, label)
+            if min(number, room) > 0:
+                found[label] = min(number, room)
+        return found
+
+    # For those that belong to it.
+
+    @property
+    def head(self) -> say.Head:
+        return say.Head(*self.store.head)
+
+    def send(self, receiver: bytes, body: say.Body) -> None:
+        """Sign a message and put it out; nobody outside of the roster is ever spoken to."""
+        member = self.roster.active(receiver)
+        if member is None:
+            return
+        try:
+            self._outbox.append((receiver, self._writer.write(member, body)))
+        except ValueError:  # it has asked to join with a key with which nothing can be closed
+            self.refused["receiver without a usable key"] += 1
+
+    def greet(self, receiver: bytes) -> None:
+        """Say hello: what is known here, and whether there is more to come."""
+        self.send(receiver, self._hello(receiver))
+
+    def secret(self, purpose: bytes) -> bytes:
+        """32 bytes that only this store can make."""
+        return hmac.digest(bytes(self.store.fact("secret")), purpose, "sha256")
+
+    def door(self, sender: bytes, number: int, now: float) -> Spend | None:
+        """What a member's wish to be remembered costs it; None where it has used up its day, and is not heard."""
+        day, what = int(now // DAY_S), f"doors {sender.hex()}"
+        if self.store.spent(day, what) + number > DOORS_A_DAY:
+            self._refuse("too many in a day", now)
+            return None
+        return Spend(day, what, number)
+
+    def new_id(self) -> bytes:
+        """The id of the next transfer or order."""
+        return self.own + int(self.store.fact("transfers")).to_bytes(8, "big")
+
+    def last_seen(self, sender: bytes) -> tuple[int, int]:
+        if sender not in self._seen:
+            self._seen[sender] = self.store.last_seen(sender)
+        return self._seen[sender]
+
+    # Inside.
+
+    def _opened(self, frame: Frame) -> say.Body:
+        """The message of a frame whose sender is in the roster, or brings a newer roster in which it is."""
+        member = self.roster.active(frame.sender)
+        if member is not None:
+            return open_frame(frame, member, self.box, self.check)
+        if frame.closed or frame.sender in self.roster.by_fingerprint:
+            raise say.WireError("unknown sender")
+        body = say.decode_body(frame.body)
+        if not isinstance(body, say.RosterNews):
+            raise say.WireError("unknown sender")
+        try:
+            roster = open_roster(body.document, self.roster.owner, self.check)
+        except UserError:
+            raise say.WireError("foreign roster") from None
+        member = roster.active(frame.sender)
+        if member is None or roster.number <= self.roster.number:
+            raise say.WireError("unknown sender")
+        return open_frame(frame, member, self.box, self.check)
+
+    def _handle(self, frame: Frame, body: say.Body, now: float) -> None:
+        seen = Seen(frame.sender, frame.run, frame.counter)
+        handlers: dict[type[say.Body], Callable[..., None]] = {
+            say.Hello: self._on_hello,
+            say.RosterNews: self._on_roster,
+            say.Status: self.giving.on_status,
+            say.Forget: self.forgetting.on_forget,
+            say.Forgotten: self.forgetting.on_forgotten,
+            say.Probe: self._on_probe,
+            say.Echo: self._on_echo,
+            say.Discovery: self._on_discovery,
+        }
+        handlers.get(type(body), self._on_transfer)(frame.sender, body, seen, now)
+
+    def _on_hello(self, sender: bytes, body: say.Hello, seen: Seen, now: float) -> None:
+        known = self.store.knows_head(sender, body.head.lines, body.head.hash)
+        if not known and (door := self.door(sender, 1, now)):
+            self.store.apply([seen, door, Heard(sender, body.head.lines, body.head.hash)], now)
+        if body.roster < self.roster.number:
+            self.send(sender, say.RosterNews(self.roster_document))
+        if self.discovery is not None and body.finished and body.round == self.discovery.round:
+            self.finished.add(sender)
+
+    def _on_roster(self, sender: bytes, body: say.RosterNews, seen: Seen, now: float) -> None:
+        try:
+            self.set_roster(body.document, now)
+        except UserError:
+            self._refuse("foreign roster", now)
+
+    def _on_transfer(
+        self, sender: bytes, body: say.Offer | say.Piece | say.Commit | say.Ask | say.Cancel, seen: Seen, now: float
+    ) -> None:
+        if body.transfer[: len(sender)] != sender:
+            self._refuse("somebody else's transfer", now)
+            return
+        record = self.store.incoming(body.transfer, sender)
+        operations: list[Operation] = list(self.receiver.step(record, body, now))
+        if any(isinstance(operation, Refuse) for operation in operations):
+            door = self.door(sender, 1, now)
+            if door is None:
+                return
+            operations.append(door)
+        if operations:
+            head = [Heard(sender, body.head.lines, body.head.hash)] if isinstance(body, say.Offer | say.Commit) else []
+            self.store.apply([seen, *head, *operations], now)
+            record = self.store.incoming(body.transfer, sender)
+        self.send(sender, say.Status(record.id, record.phase, record.next, self.head))
+
+    def _on_probe(self, sender: bytes, body: say.Probe, seen: Seen, now: float) -> None:
+        self.links.setdefault(sender, Link()).hear(body.number, body.first)
+        self.send(sender, say.Echo(body.number, body.sent_s))
+
+    def _on_echo(self, sender: bytes, body: say.Echo, seen: Seen, now: float) -> None:
+        link = self.links.setdefault(sender, Link())
+        if body.number == link.number and 0 <= now - body.sent_s < 3600:
+            link.round_trips_s.append(now - body.sent_s)
+
+    def _on_discovery(self, sender: bytes, body: say.Discovery, seen: Seen, now: float) -> None:
+        if self.discovery is not None:
+            self.discovery.receive(sender, body.content, now)
+
+    def _hello(self, receiver: bytes) -> say.Hello:
+        round_ = b"" if self.discovery is None else self.discovery.round
+        return say.Hello(self.roster.number, self.head, round_, self.giving.nothing_left(receiver))
+
+    def _refuse(self, reason: str, now: float) -> None:
+        if not self.refused:
+            self._refused_until_s = max(now, self._refused_until_s)
+        self.refused[reason] += 1
+
+    def _write_refusals(self, now: float) -> None:
+        text = ", ".join(f"{number} {reason}" for reason, number in sorted(self.refused.items()))
+        self.store.apply([Note("refused-frames", points=self.refused.total(), text=text)], now)
+        self.refused.clear()
+        self._refused_until_s = now + REFUSALS_S
+
+    def close(self, now: float, why: Sequence[str] = ()) -> None:
+        """The end of a run."""
+        if self.refused:
+            self._write_refusals(now)
+        self.store.apply([Note("stopped", text="; ".join(why)[:200])], now)

@@ -1,0 +1,133 @@
+"""A peer at work: the one thread that owns the peer and its store, fed by a transport through a bounded queue."""
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, Queue
+
+from d2dfl.errors import UserError
+from d2dfl.peer.home import Home
+from d2dfl.peer.identity.sealed import LARGEST
+from d2dfl.peer.peer import Peer
+from d2dfl.peer.store.store import StoreFullError
+from d2dfl.peer.transports import Transport
+from d2dfl.storage import read_json, write_whole
+
+WAITING = 128  # frames in the queue: with the largest ones 128 MiB
+LONGEST_NAP_S = 0.2
+EVERY_S = 1.0  # how often files are looked at
+LINKS_S = 30.0  # how often measured links are written: a memory card wears out
+LINGER_S = 2.0  # a peer that is finished goes on answering for so long
+LINKS = "links.json"
+WISHES = "wishes"  # files of commands that were given while the peer runs
+
+Opener = Callable[["Queue[bytes]"], Transport]
+
+
+class Clock:
+    """Seconds since 1970 that never jump while the process lives."""
+
+    def __init__(self) -> None:
+        self.offset = time.time() - time.monotonic()
+
+    def __call__(self) -> float:
+        return self.offset + time.monotonic()
+
+
+@dataclass
+class Running:
+    """One run of a peer."""
+
+    home: Home
+    peer: Peer
+    transport: Transport
+    inbox: "Queue[bytes]"
+    clock: Callable[[], float]
+    _look_s: float = 0.0
+    _probe_s: float = 0.0
+    _links_s: float = 0.0
+    _policy: bytes = b""
+
+    def once(self) -> None:
+        """Wait a little for frames, handle what came, do what is due, send what came out."""
+        now = self.clock()
+        nap = max(0.0, min(self.peer.timer() - now, LONGEST_NAP_S))
+        try:
+            self.peer.receive(self.inbox.get(timeout=nap) if nap else self.inbox.get_nowait(), self.clock())
+            for _ in range(WAITING):
+                self._send()
+                self.peer.receive(self.inbox.get_nowait(), self.clock())
+        except Empty:
+            pass
+        now = self.clock()
+        if now >= self.peer.timer():
+            self.peer.tick(now)
+        if now >= self._probe_s:
+            self._probe_s = now + self.home.settings.probe_s
+            self.peer.probe(now)
+        if now >= self._look_s:
+            self._look_s = now + EVERY_S
+            self.look(now)
+        self._send()
+
+    def look(self, now: float) -> None:
+        """Files that may have changed: the policy, and wishes of other commands."""
+        with suppress(StoreFullError):
+            try:
+                policy = self.home.policy_bytes()
+            except UserError:
+                policy = b""  # no policy that can be read: nothing is shared
+            if policy != self._policy:
+                self.peer.set_policy(policy, now)
+                self._policy = policy
+            for path in sorted((self.home.folder / WISHES).glob("*.json")):
+                self._grant_wish(path, now)
+        if now >= self._links_s:
+            self._links_s = now + LINKS_S
+            self.write_links()
+
+    def _grant_wish(self, path: Path, now: float) -> None:
+        try:
+            wish = read_json(path, "a wish", 2 * LARGEST)
+            if "roster" in wish:
+                self.peer.set_roster(str(wish["roster"]).encode(), now)
+            else:
+                self.peer.forgetting.order([int(number) for number in wish["forget"]], now)
+        except (UserError, KeyError, TypeError, ValueError):
+            pass  # whoever wrote it was told; it must not be tried again
+        path.unlink(missing_ok=True)
+
+    def write_links(self) -> None:
+        """What is known about links, for `peer export` and `fleet network`."""
+        links = {who.hex(): link.as_dict() for who, link in self.peer.links.items()}
+        content = {"own": self.peer.own.hex(), "links": links}
+        with suppress(UserError):  # a full disk: later
+            write_whole(self.home.folder / LINKS, json.dumps(content).encode())
+
+    def _send(self) -> None:
+        for receiver, frame in self.peer.take():
+            self.transport.send(receiver, frame)
+
+    def finished(self) -> bool:
+        """Whether this round is done here: nothing open, and all who give to this peer have said that they are done."""
+        peer = self.peer
+        if peer.discovery is None:
+            return False
+        expected = {who for who in peer.discovery.senders() if peer.roster.active(who) is not None}
+        return peer.giving.idle and not peer.forgetting.waiting and expected <= peer.finished
+
+    def until_done(self, stay: bool, seconds: float) -> bool:
+        """Run the round to its end; False where time was out first."""
+        end, calm_s = self.clock() + seconds, None
+        while stay or self.clock() < end:
+            self.once()
+            if stay or not self.finished():
+                calm_s = None
+                continue
+            calm_s = self.clock() if calm_s is None else calm_s
+            if self.clock() - calm_s > LINGER_S:
+                return True
+        return False

@@ -1,0 +1,1 @@
+"""One SQLite file a peer: datapoints, transfers, quotas, audit. What is not in it has not happened."""

@@ -1,0 +1,38 @@
+"""What a store says about transfers."""
+
+from dataclasses import dataclass
+
+Labels = tuple[tuple[str, int], ...]  # how many datapoints of which label
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A transfer to somebody: open, cancelling, done or returned."""
+
+    id: bytes
+    receiver: bytes
+    phase: str
+    keep: str
+    pieces: int
+    points: int
+    size: int
+    exposed: bool
+    salt: bytes
+    digest: bytes
+    labels: Labels
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A transfer from somebody: unknown, receiving, committed or refused."""
+
+    id: bytes
+    sender: bytes
+    phase: str
+    pieces: int
+    points: int
+    left: int  # bytes that are still to come
+    next: int
+    salt: bytes
+    digest: bytes
+    labels: Labels

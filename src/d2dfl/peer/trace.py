@@ -1,0 +1,67 @@
+"""Measured links of a fleet as a network file that `d2dfl discover --network` reads."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from d2dfl.config import Config
+from d2dfl.errors import UserError
+from d2dfl.network.network import Network, thresholds
+from d2dfl.peer.identity.roster import Roster
+from d2dfl.storage import read_json
+
+
+def network_of(exports: list[Path], roster: Roster) -> Network:
+    """A network of all members, in the order of the roster. A link that nobody measured counts as none."""
+    found: dict[str, dict[str, Any]] = {}
+    for path in exports:
+        content = _checked(read_json(path, "what `d2dfl peer export FILE.json` wrote"), path)
+        found[content["fingerprint"]] = content
+    order = [member.fingerprint.hex() for member in roster.members]
+    missing = [member.name for member in roster.members if not member.revoked and member.fingerprint.hex() not in found]
+    if missing:
+        raise UserError(f"there is no export of {missing[0]}: give one of every device of the roster")
+    labels = next(iter(found.values()))["labels"]
+    if any(item["labels"] != labels for item in found.values()):
+        raise UserError("the exports name different labels: peer.toml must name the same on every device")
+    size = len(order)
+    counts = np.zeros((size, len(labels)))
+    trust = np.zeros((size, size, len(labels)), dtype=np.bool_)
+    drop = np.ones((size, size))
+    np.fill_diagonal(drop, 0.0)
+    for device, own in enumerate(order):
+        if own not in found:
+            continue  # thrown out: nobody hears it
+        counts[device] = found[own]["counts"]
+        for other, print_ in enumerate(order):
+            granted = found[own]["grants"].get(print_, [])
+            trust[other, device] = [label in granted for label in labels]
+            loss = (found[own]["links"].get(print_) or {}).get("loss")
+            if loss is not None and print_ in found:
+                drop[device, other] = loss
+    return Network.from_arrays(
+        counts=counts, threshold=thresholds(counts, Config().network.threshold), trust=trust, drop=drop
+    )
+
+
+def _checked(content: Any, path: Path) -> dict[str, Any]:
+    wrong = UserError(f"{path} is no export of a peer: give what `d2dfl peer export FILE.json` wrote")
+    if not isinstance(content, dict):
+        raise wrong
+    labels, counts = content.get("labels"), content.get("counts")
+    if not isinstance(labels, list) or not isinstance(counts, list) or len(labels) != len(counts):
+        raise wrong
+    good = isinstance(content.get("fingerprint"), str) and all(
+        type(one) is int and 0 <= one < 1 << 50 for one in counts
+    )
+    tables = [content.get(name) for name in ("grants", "links")]
+    if not good or not all(isinstance(table, dict) for table in tables):
+        raise wrong
+    for link in content["links"].values():
+        loss = link.get("loss") if isinstance(link, dict) else None
+        if loss is not None and not (isinstance(loss, int | float) and 0 <= loss <= 1):
+            raise wrong
+    if not all(isinstance(granted, list) for granted in content["grants"].values()):
+        raise wrong
+    return content

@@ -1,0 +1,10 @@
+"""How frames travel: a transport takes (receiver, frame) and puts what comes into a queue; it promises nothing else."""
+
+from typing import Protocol
+
+
+class Transport(Protocol):
+    """The seam. Frames may be lost, doubled or late: the hand-over expects no more."""
+
+    def send(self, receiver: bytes, frame: bytes) -> None: ...
+    def close(self) -> None: ...

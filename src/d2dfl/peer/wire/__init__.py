@@ -1,0 +1,1 @@
+"""What crosses the network: typed messages, in frames that their sender signed."""

@@ -1,0 +1,259 @@
+"""The commands of a device and of a fleet, and what they say to bad input."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
+
+from calling import call
+from d2dfl.network.files import load_network
+from d2dfl.peer.home import Home
+from d2dfl.peer.store.operations import Note
+from d2dfl.storage import locked
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def shard(folder: Path, start: int = 0) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    np.savez(folder / "one.npz", inputs=np.arange(12.0).reshape(6, 2) + start, targets=np.array([0, 1, 2, 0, 1, 2]))
+
+
+def device(monkeypatch: pytest.MonkeyPatch, name: str, port: int) -> Home:
+    """A device that was approved and has joined."""
+    home = Path(name)
+    shard(home / "data")
+    init = ["peer", "init", "--name", name, "--data", "data", "--labels", "cat,dog,fox", "--home", name]
+    assert call(monkeypatch, *init, "--listen", f"127.0.0.1:{port}") == 0
+    print_ = Home(home).key().fingerprint.hex()
+    assert call(monkeypatch, "fleet", "approve", f"{name}/{name}.request", "--fingerprint", print_[:12]) == 0
+    assert call(monkeypatch, "peer", "join", f"fleet/{name}.admission", "--home", name) == 0
+    return Home(home)
+
+
+def grant(home: Home, to: Home, labels: str = '["cat", "dog"]', number: int = 100) -> None:
+    text = f'[[grant]]\nto = "{to.key().fingerprint.hex()}"\nlabels = {labels}\nnumber = {number}\nuntil = 2099-01-01\n'
+    (home.folder / "policy.toml").write_text(text)
+
+
+def write_graph(amounts: list[list[float]], edges: list[list[int]]) -> None:
+    Path("graph.json").write_text(json.dumps({"edges": edges, "expected_datapoints": amounts}))
+
+
+def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    kitchen, hall = device(monkeypatch, "kitchen", 7601), device(monkeypatch, "hall", 7602)
+    assert call(monkeypatch, "peer", "join", "fleet/roster.json", "--home", "kitchen") == 0  # hall is in it by now
+    assert call(monkeypatch, "peer", "policy", "--home", "kitchen") == 0
+    assert capsys.readouterr().out == "nothing is shared\n"
+    grant(kitchen, hall)
+    assert call(monkeypatch, "peer", "policy", "--sign", "--home", "kitchen") == 0
+    said = capsys.readouterr()
+    assert "signed: policy number 2" in said.err
+    assert said.out == "grant hall: 100 each of cat, dog, until 2099-01-01\n"
+    write_graph([[1.0, 5.0, 2.0]], [[0, 1]])
+    store = kitchen.store()
+    from d2dfl.peer.datapoints import take_in
+
+    take_in(store, "data", kitchen.folder, kitchen.settings.labels, time.time())
+    store.close()
+    assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "hall: 1 of 1 with label cat",
+        "hall: 2 of 5 with label dog (there are no more)",
+        "hall: 0 of 2 with label fox (the policy does not grant it)",
+    ]
+    assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "hall") == 0
+    assert capsys.readouterr().out == "the graph has no link from this device\n"
+    assert call(monkeypatch, "peer", "check", "--seconds", "0", "--home", "kitchen") == 0
+    assert {line[:5].strip() for line in capsys.readouterr().out.splitlines()} == {"ok"}
+    assert call(monkeypatch, "fleet", "status", "--json") == 0
+    assert [item["name"] for item in json.loads(capsys.readouterr().out)] == ["hall", "kitchen"]
+    assert call(monkeypatch, "peer", "status", "--home", "kitchen") == 0
+    assert "holds 6 (cat: 2, dog: 2, fox: 2)" in capsys.readouterr().out
+
+
+def test_measured_links_make_a_network(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    homes = [device(monkeypatch, name, 7603 + n) for n, name in enumerate(("kitchen", "hall"))]
+    for home in homes:
+        assert call(monkeypatch, "peer", "join", "fleet/roster.json", "--home", str(home.folder)) == 0
+    grant(homes[0], homes[1])
+    assert call(monkeypatch, "peer", "policy", "--sign", "--home", "kitchen") == 0
+    link = {"probes": 10, "heard": 8, "loss": 0.2, "round_trip_s": 0.01}
+    content = {"own": "", "links": {homes[0].key().fingerprint.hex(): link}}
+    (homes[1].folder / "links.json").write_text(json.dumps(content))
+    for home in homes:
+        from d2dfl.peer.datapoints import take_in
+
+        store = home.store()
+        take_in(store, "data", home.folder, home.settings.labels, time.time())
+        store.close()
+        assert call(monkeypatch, "peer", "export", f"{home.settings.name}.json", "--home", str(home.folder)) == 0
+    assert call(monkeypatch, "fleet", "network", "kitchen.json", "hall.json", "--save", "net.json") == 0
+    network = load_network(Path("net.json"))
+    assert network.counts.tolist() == [[2, 2, 2], [2, 2, 2]]
+    receiver, slot = 1, network.candidates[1].tolist().index(0)
+    assert network.drop[receiver, slot] == pytest.approx(0.2)
+    assert network.trust[receiver, slot].tolist() == [True, True, False]
+    assert (network.candidates[0] < 0).all()  # nobody measured that direction
+    small = ["--set", "marginal.messages=60"]
+    assert call(monkeypatch, "discover", "--network", "net.json", "--json", "graph.json", *small) == 0
+    assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
+    assert call(monkeypatch, "fleet", "network", "kitchen.json", "--save", "net.json") == 2
+    assert "no export of hall" in capsys.readouterr().err
+
+
+def test_forget_and_export_and_audit(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    home = device(monkeypatch, "kitchen", 7605)
+    from d2dfl.peer.datapoints import take_in
+
+    store = home.store()
+    take_in(store, "data", home.folder, home.settings.labels, time.time())
+    store.close()
+    assert call(monkeypatch, "peer", "forget", "3", "--home", "kitchen") == 0
+    assert call(monkeypatch, "peer", "export", "out.npz", "--home", "kitchen") == 0
+    with np.load("out.npz") as found:
+        assert found["numbers"].tolist() == [0, 1, 2, 4, 5]
+        assert found["inputs"][3].tolist() == [8.0, 9.0]
+    with locked(home.folder):  # as if it were running
+        assert call(monkeypatch, "peer", "forget", "4", "--home", "kitchen") == 0
+        assert call(monkeypatch, "peer", "run", "--stay", "--home", "kitchen") == 2
+    wishes = [json.loads(path.read_text()) for path in (home.folder / "wishes").glob("*.json")]
+    assert wishes == [{"forget": [4]}]
+    capsys.readouterr()
+    assert call(monkeypatch, "peer", "audit", "verify", "--home", "kitchen") == 0
+    assert "lines are whole" in capsys.readouterr().out
+    assert call(monkeypatch, "peer", "audit", "--home", "kitchen") == 0
+    assert "forget " in capsys.readouterr().out
+    assert call(monkeypatch, "peer", "forget", "99", "--home", "kitchen") == 2
+    assert "there never was a datapoint 99" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["peer", "status"], "is no folder of a peer"),
+        (["peer", "run"], "is no folder of a peer"),
+        (["peer", "init", "--name", "Küche", "--data", "x"], "will not do"),
+        (["peer", "init", "--name", "k", "--data", "x", "--listen", "nowhere"], "give host:port"),
+        (["peer", "init", "--name", "k", "--data", "x", "--labels", "a,a"], "stands twice"),
+        (["fleet", "approve", "none.request"], "there is no file"),
+        (["fleet", "status"], "there is no peer's folder here"),
+        (["fleet", "revoke", "kitchen"], "holds no fleet"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert call(monkeypatch, *arguments) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def broken(monkeypatch: pytest.MonkeyPatch) -> Home:
+    home = device(monkeypatch, "kitchen", 7606)
+    write_graph([], [])
+    return home
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (lambda f: (f / "device.key").chmod(0o644), "others can read the key"),
+        (lambda f: (f / "device.key").write_bytes(b"x"), "no key that can be read"),
+        (lambda f: (f / "peer.toml").write_text("name = 3"), "labels is None"),
+        (lambda f: (f / "peer.toml").write_text((f / "peer.toml").read_text() + "speed = 1\n"), "no limit 'speed'"),
+        (lambda f: (f / "data" / "one.npz").write_bytes(b"no archive"), "one.npz"),
+        (lambda f: (f / "certificate.pem").write_bytes(b"none"), "no certificate in PEM"),
+        (lambda f: (f / "store.db").write_bytes(b"no database" * 500), "cannot use the store"),
+        (
+            lambda f: Path("graph.json").write_text('{"edges": [[0, -5]], "expected_datapoints": [[1, 1, 1]]}'),
+            "has the link",
+        ),
+        (lambda f: Path("graph.json").write_text('{"edges": [[0, 0]], "expected_datapoints": [[1]]}'), "has the link"),
+        (lambda f: Path("graph.json").write_text("[]"), "holds no graph"),
+    ],
+)
+def test_a_broken_folder_is_one_sentence_and_nothing_changes(
+    harm: object, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = broken(monkeypatch)
+    harm(home.folder)  # type: ignore[operator]
+    before = {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert call(monkeypatch, "peer", "run", "--graph", "graph.json", "--for", "1", "--home", "kitchen") == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.strip().splitlines()) == 1
+    assert {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_clock_that_is_wrong_by_a_year(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    home = broken(monkeypatch)
+    store = home.store()
+    store.apply([Note("future")], time.time() + 365 * 86_400)
+    store.close()
+    assert call(monkeypatch, "peer", "run", "--graph", "graph.json", "--home", "kitchen") == 2
+    assert "the clock is 365.0 days behind" in capsys.readouterr().err
+    assert call(monkeypatch, "peer", "check", "--seconds", "0", "--home", "kitchen") == 2
+    assert "WRONG clock" in capsys.readouterr().out
+
+
+def test_a_foreign_roster_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    device(monkeypatch, "kitchen", 7607)
+    print_ = Home(Path("kitchen")).key().fingerprint.hex()
+    approve = ["fleet", "approve", "kitchen/kitchen.request", "--fingerprint", print_, "--fleet", "other"]
+    assert call(monkeypatch, *approve) == 0
+    before = Path("kitchen/certificate.pem").read_bytes()
+    assert call(monkeypatch, "peer", "join", "other/kitchen.admission", "--home", "kitchen") == 2
+    assert "signed by somebody else" in capsys.readouterr().err
+    assert Path("kitchen/certificate.pem").read_bytes() == before
+
+
+def test_a_wrong_fingerprint_signs_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    shard(Path("k/data"))
+    assert call(monkeypatch, "peer", "init", "--name", "k", "--data", "data", "--home", "k") == 0
+    for given in ("00000000", "ab", ""):
+        assert call(monkeypatch, "fleet", "approve", "k/k.request", "--fingerprint", given) == 2
+        assert "the fingerprints differ: nothing was signed" in capsys.readouterr().err
+    assert not Path("fleet").exists()
+
+
+LOADED = """
+import sys
+from pathlib import Path
+from d2dfl.cli import peer
+try:
+    peer.run_and_print(Path(sys.argv[1]), Path("graph.json"), False, 3.0)
+finally:
+    heavy = ("torch", "numba", "scipy", "sklearn", "matplotlib", "networkx")
+    print("loaded", *(name for name in heavy if name in sys.modules))
+"""
+
+
+def test_a_peer_loads_neither_torch_nor_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
+    broken(monkeypatch)
+    done = subprocess.run([sys.executable, "-c", LOADED, "kitchen"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded"
+    assert "holds 6 datapoints" in done.stderr
+
+
+def test_without_the_extra_it_says_how_to_have_it() -> None:
+    code = "import sys; sys.modules['msgspec'] = None; sys.argv = ['d2dfl', 'peer', 'status']; import d2dfl.__main__ as m; m.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.strip() == (
+        "d2dfl: a peer needs the package msgspec and cryptography: install it with pip install 'd2dfl[peer]'"
+    )

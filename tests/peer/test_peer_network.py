@@ -1,0 +1,245 @@
+"""Real processes over real TLS on loopback: kills, intruders, lost frames, the demo."""
+
+import datetime
+import json
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from queue import Queue
+
+import pytest
+
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
+pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
+
+from small_fleet import Small, rules
+
+from d2dfl.errors import UserError
+from d2dfl.peer.identity.boxes import KeyBox
+from d2dfl.peer.identity.certificates import authority, certify
+from d2dfl.peer.identity.keys import Key
+from d2dfl.peer.identity.roster import Member
+from d2dfl.peer.transports.memory import Board
+from d2dfl.peer.transports.zenoh import ZenohTransport, free_ports
+from d2dfl.rng import stream
+from peer_kills import Pair, kill_round
+
+NOW = datetime.datetime.now(datetime.UTC)
+PATIENCE_S = 20.0
+
+
+def test_kill_9_of_either_side_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    found = kill_round(tmp_path, seed=1, kills=10)
+    assert found.kills.total() >= 2  # those that hit the middle of it, of ten
+    assert (found.lost, found.doubled, found.without_grant, found.unfinished) == (0, 0, 0, 0)
+
+
+class Cutter:
+    """Forwards to a port, and cuts each connection after some bytes: what a bad network does to TCP."""
+
+    def __init__(self, port: int, after: int) -> None:
+        self.port, self.after, self.cuts = port, after, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.here = int(self.listener.getsockname()[1])
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with suppress(OSError):
+            while True:
+                one, _ = self.listener.accept()
+                try:
+                    other = socket.create_connection(("127.0.0.1", self.port), timeout=5)
+                except OSError:
+                    one.close()
+                    continue
+                left = [self.after]
+                for pair in ((one, other), (other, one)):
+                    threading.Thread(target=self._forward, args=(*pair, left), daemon=True).start()
+
+    def _forward(self, one: socket.socket, other: socket.socket, left: list[int]) -> None:
+        with suppress(OSError):
+            while left[0] > 0 and (data := one.recv(16_384)):
+                other.sendall(data)
+                left[0] -= len(data)
+        self.cuts += left[0] <= 0
+        for end in (one, other):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+def test_lines_that_are_cut_again_and_again_lose_nothing(tmp_path: Path) -> None:
+    cutters: list[Cutter] = []
+
+    def front(port: int) -> int:
+        cutters.append(Cutter(port, after=700_000))
+        return cutters[-1].here
+
+    pair = Pair(tmp_path, seed=5, points=120, front=front)
+    first = pair.points_of(0)
+    try:
+        for which in (0, 1):
+            pair.start(which)
+        end = time.monotonic() + 90.0
+        while not pair.finished() and time.monotonic() < end:
+            time.sleep(0.1)
+        assert pair.finished()
+    finally:
+        for which in (0, 1):
+            pair.stop(which, signal.SIGKILL)
+        for cutter in cutters:
+            cutter.listener.close()
+    assert sum(cutter.cuts for cutter in cutters) >= 2  # 1.3 MB crossed them
+    assert pair.points_of(0) + pair.points_of(1) == first
+    assert sum(pair.points_of(1).values()) == 80
+
+
+def test_ctrl_c_ends_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, seed=6, points=6)
+    for _ in range(2):
+        lines = len(pair.ask(1, "SELECT line FROM audit"))
+        pair.start(1)
+        process = pair.running[1]
+        assert process is not None
+        end = time.monotonic() + 30.0
+        while len(pair.ask(1, "SELECT line FROM audit")) < lines + 1 and time.monotonic() < end:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+    log = (pair.homes[1].folder / "run.log").read_text().splitlines()
+    assert log == ["d2dfl: stopped; everything that was agreed is kept: the next start goes on"] * 2
+    kinds = [json.loads(bytes(row[0]))["kind"] for row in pair.ask(1, "SELECT content FROM audit")]  # type: ignore[arg-type]
+    assert kinds.count("started") == kinds.count("stopped") == 2
+
+
+class Ends:
+    """Transports of members, and of those who would like to be."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.owner, self.open = folder, Key.new(), list[ZenohTransport]()
+        (folder / "authority.pem").write_bytes(authority(self.owner, NOW))
+        self.ports = free_ports(4)
+        self.used = 0
+
+    def add(self, connect: list[str], signer: Key | None = None, days: float = 10.0) -> tuple[Key, str, "Queue[bytes]"]:
+        key, inbox = Key.new(), Queue[bytes](100)
+        address = f"127.0.0.1:{self.ports[self.used]}"
+        name = f"{self.used}"
+        self.used += 1
+        key.save(self.folder / f"{name}.key")
+        member = Member(f"m{name}", key.public, KeyBox(key).public, address)
+        (self.folder / f"{name}.pem").write_bytes(certify(member, signer or self.owner, NOW, days))
+        files = {
+            "key": self.folder / f"{name}.key",
+            "certificate": self.folder / f"{name}.pem",
+            "authority": self.folder / "authority.pem",
+        }
+        self.open.append(ZenohTransport(key.fingerprint, address, connect, files, inbox))
+        return key, address, inbox
+
+    def close(self) -> None:
+        for transport in self.open:
+            transport.close()
+
+
+def arrives(sender: ZenohTransport, receiver: Key, inbox: "Queue[bytes]", word: bytes, seconds: float) -> bool:
+    """Whether a word that is said again and again comes through."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sender.send(receiver.fingerprint, word)
+        time.sleep(0.05)
+        while not inbox.empty():
+            if inbox.get() == word:
+                return True
+    return False
+
+
+def test_members_hear_each_other_and_intruders_are_kept_out(tmp_path: Path) -> None:
+    ends = Ends(tmp_path)
+    try:
+        first, address, inbox = ends.add([])
+        ends.add([address])
+        assert arrives(ends.open[1], first, inbox, b"hello", PATIENCE_S)
+        ends.add([address], signer=Key.new())  # a foreign authority
+        ends.add([address], days=-1.0)  # a certificate that has ended
+        assert not arrives(ends.open[2], first, inbox, b"foreign", 2.0)
+        assert not arrives(ends.open[3], first, inbox, b"expired", 2.0)
+        assert arrives(ends.open[1], first, inbox, b"still here", PATIENCE_S)
+    finally:
+        ends.close()
+
+
+def test_without_a_certificate_nobody_is_heard(tmp_path: Path) -> None:
+    import zenoh
+
+    ends = Ends(tmp_path)
+    try:
+        first, address, inbox = ends.add([])
+        config = {
+            "mode": "client",
+            "connect": {"endpoints": [f"tls/{address}"], "timeout_ms": 1500, "exit_on_failure": True},
+            "scouting": {"multicast": {"enabled": False}},
+            "transport": {"link": {"tls": {"root_ca_certificate": str(tmp_path / "authority.pem")}}},
+        }
+        try:
+            session = zenoh.open(zenoh.Config.from_json5(json.dumps(config)))
+        except zenoh.ZError:
+            return
+        session.put(f"d2dfl/peer/1/{first.fingerprint.hex()}", b"let me in")
+        time.sleep(1.0)
+        session.close()
+        assert inbox.empty()
+    finally:
+        ends.close()
+
+
+def test_a_port_in_use_is_one_sentence(tmp_path: Path) -> None:
+    ends = Ends(tmp_path)
+    try:
+        _, address, _ = ends.add([])
+        ends.ports[1] = int(address.rpartition(":")[2])
+        with pytest.raises(UserError, match=f"cannot listen on {address}: Address already in use"):
+            ends.add([])
+    finally:
+        ends.close()
+
+
+def test_a_board_loses_frames_and_the_peers_do_not_care() -> None:
+    small = Small()
+    small.allow(0, rules(small.prints(1)))
+    draws = stream(0, "test-board")
+    board = Board(lambda receiver, frame: draws.random() < 0.3)
+    inboxes = [Queue[bytes](50) for _ in small.peers]
+    ends = [board.join(small.prints(n), inbox) for n, inbox in enumerate(inboxes)]
+    small.peers[0].giving.give(small.prints(1), {"a": 5, "b": 5}, small.now)
+    for _ in range(1000):
+        small.now += 0.2
+        for number, peer in enumerate(small.peers):
+            if peer.timer() <= small.now:
+                peer.tick(small.now)
+            while not inboxes[number].empty():
+                peer.receive(inboxes[number].get(), small.now)
+            for receiver, frame in peer.take():
+                ends[number].send(receiver, frame)
+    assert small.held(0) == set()
+    assert len(small.held(1)) == 20
+    for end in ends:
+        end.close()
+    assert board.queues == {}
+
+
+def test_the_demo(tmp_path: Path) -> None:
+    from d2dfl.peer.demo import run_demo
+
+    said: list[str] = []
+    found = run_demo(3, tmp_path / "demo", 0, said.append)
+    assert found.faults == []
+    assert found.moved > 20
+    assert found.rows[-1].endswith("none lost, none doubled")
+    assert "What the fleet did" in found.page.read_text()
+    with pytest.raises(UserError, match="is there already"):
+        run_demo(3, tmp_path / "demo", 0, said.append)

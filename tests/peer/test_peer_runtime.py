@@ -1,0 +1,133 @@
+"""A peer at work: files that change while it runs, wishes of other commands, the end of a round."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Queue
+
+import numpy as np
+import pytest
+
+pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
+
+from d2dfl.peer.datapoints import take_in
+from d2dfl.peer.discovery import GraphFile
+from d2dfl.peer.home import Home, make_home
+from d2dfl.peer.owner import FleetFolder, read_request
+from d2dfl.peer.runtime import WISHES, Running
+from d2dfl.peer.transports.memory import Board
+
+LABELS = ("cat", "dog")
+
+
+class Two:
+    """Two peers in folders, on a board, with a clock that a test moves."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = time.time()
+        fleet, self.homes, board = FleetFolder(folder / "fleet"), list[Home](), Board()
+        fleet.create()
+        for number, name in enumerate(("kitchen", "hall")):
+            (folder / name / "data").mkdir(parents=True)
+            inputs = np.arange(40.0).reshape(20, 2) + 100 * number
+            np.savez(folder / name / "data" / "one.npz", inputs=inputs, targets=np.arange(20) % 2)
+            request = make_home(folder / name, name, "data", LABELS, f"127.0.0.1:{7000 + number}")
+            fleet.approve(read_request(request))
+            self.homes.append(Home(folder / name))
+        self.running = []
+        graph = {"edges": [[0, 1]], "expected_datapoints": [[3.0, 4.6]]}
+        (folder / "graph.json").write_text(json.dumps(graph))
+        for home in self.homes:
+            fleet.approve(read_request(home.folder / f"{home.settings.name}.request"))
+            home.join(folder / "fleet" / f"{home.settings.name}.admission")
+            store, inbox = home.store(), Queue[bytes](100)
+            take_in(store, "data", home.folder, LABELS, self.now)
+            peer = home.peer(store, self.now)
+            peer.follow(GraphFile(folder / "graph.json", peer.own, LABELS))
+            self.running.append(Running(home, peer, board.join(peer.own, inbox), inbox, lambda: self.now))
+
+    def allow(self, text: str) -> None:
+        to = self.homes[1].key().fingerprint.hex()
+        (self.homes[0].folder / "policy.toml").write_text(text.replace("HALL", to))
+        self.homes[0].sign_policy(self.now)
+
+    def go(self, rounds: int = 40) -> None:
+        for _ in range(rounds):
+            self.now += 0.3
+            for one in self.running:
+                one.once()
+
+    def counts(self, which: int) -> dict[str, int]:
+        return self.running[which].peer.store.counts()
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Two]:
+    monkeypatch.setattr("d2dfl.peer.runtime.LONGEST_NAP_S", 0.0)  # the clock is the test's
+    found = Two(tmp_path)
+    yield found
+    for one in found.running:
+        one.peer.store.close()
+
+
+GRANT = '[[grant]]\nto = "HALL"\nlabels = ["cat", "dog"]\nnumber = {}\nuntil = 2099-01-01\n'
+
+
+def test_a_policy_is_read_while_it_runs(two: Two) -> None:
+    two.go()
+    assert two.counts(1) == {"cat": 10, "dog": 10}  # nothing is granted
+    two.allow(GRANT.format(2))
+    two.go()
+    assert two.counts(1) == {"cat": 12, "dog": 12}
+    two.allow("")
+    two.go()
+    two.allow(GRANT.format(100))
+    two.go()
+    assert two.counts(1) == {"cat": 13, "dog": 15}  # what the graph wants, and no more
+    assert two.counts(0) == {"cat": 7, "dog": 5}
+    assert all(one.finished() for one in two.running)
+    signed = two.homes[0].folder / "policy.signed"
+    signed.write_bytes(b"broken")
+    two.go(5)
+    assert two.running[0].peer.policy.grants == ()
+
+
+def test_a_round_that_was_handed_over_is_not_handed_over_again(two: Two) -> None:
+    two.allow(GRANT.format(100))
+    two.go()
+    home, store = two.homes[0], two.running[0].peer.store
+    graph = two.running[0].peer.discovery
+    two.running[0].peer = home.peer(store, two.now)
+    assert graph is not None
+    two.running[0].peer.follow(graph)
+    two.go()
+    assert two.counts(1) == {"cat": 13, "dog": 15}
+
+
+def test_wishes_of_other_commands_are_granted_once(two: Two, tmp_path: Path) -> None:
+    two.allow(GRANT.format(100))
+    two.go()
+    wishes = two.homes[0].folder / WISHES
+    wishes.mkdir()
+    (wishes / "1.json").write_text('{"forget": [0, 1]}')
+    (wishes / "2.json").write_text('{"forget": [999]}')
+    (wishes / "3.json").write_text("no wish")
+    newer = FleetFolder(tmp_path / "fleet").revoke("hall")
+    two.go()
+    assert two.counts(1) == {"cat": 12, "dog": 14}
+    assert list(wishes.iterdir()) == []
+    roster = (tmp_path / "fleet" / "roster.json").read_text()
+    (wishes / "4.json").write_text(json.dumps({"roster": roster}))
+    two.go(5)
+    assert two.running[0].peer.roster == newer
+
+
+def test_links_are_measured_and_written(two: Two) -> None:
+    two.go(120)
+    for one, other in ((0, 1), (1, 0)):
+        content = json.loads((two.homes[one].folder / "links.json").read_text())
+        (link,) = content["links"].values()
+        assert list(content["links"]) == [two.homes[other].key().fingerprint.hex()]
+        assert link["loss"] == 0.0
+        assert link["probes"] > 10
