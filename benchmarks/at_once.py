@@ -24,9 +24,10 @@ from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of, free_choice
 from d2dfl.discovery.methods import marginal
-from d2dfl.discovery.protocol.device import Device, Rules
+from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.fleet import Fleet
 from d2dfl.discovery.protocol.own_clock import OwnClock
+from d2dfl.discovery.protocol.revision import Rules
 from d2dfl.discovery.protocol.weather import Weather, radio_of
 from d2dfl.rng import device_keys, stream
 

@@ -11,9 +11,10 @@ from d2dfl.discovery.game.board import board_of, free_choice
 from d2dfl.discovery.game.learning import NO_DEVICE, LearnerState
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.methods import marginal
-from d2dfl.discovery.protocol.device import Device, Rules
+from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.fleet import Fleet
 from d2dfl.discovery.protocol.own_clock import OwnClock
+from d2dfl.discovery.protocol.revision import Rules
 from d2dfl.rng import device_keys
 
 

@@ -9,9 +9,9 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
-from d2dfl.discovery.protocol.device import Rules
 from d2dfl.discovery.protocol.fleet import Fleet
 from d2dfl.discovery.protocol.own_clock import FINISH, OwnClock
+from d2dfl.discovery.protocol.revision import Rules
 from d2dfl.discovery.protocol.tree import above, below
 from fleets import clocks_of, compiled, fleet_of, sides_agree
 

@@ -19,8 +19,8 @@ from d2dfl.storage import TakenError, check_output, locked, make_folder, write_w
 from d2dfl.terminal import plain
 
 try:
-    import cryptography as _cryptography  # noqa: F401
-    import msgspec as _msgspec  # noqa: F401
+    import cryptography as _cryptography  # noqa: F401  # only to see whether it is there
+    import msgspec as _msgspec  # noqa: F401  # likewise
 except ImportError:
     raise MissingExtraError("a peer", "msgspec and cryptography", "peer") from None
 

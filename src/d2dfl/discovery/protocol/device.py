@@ -5,16 +5,13 @@ whoever looks best, tries it, and keeps it or takes it back, as methods/marginal
 """
 
 import math
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from d2dfl.discovery.plain.reference import plain_uniform
-from d2dfl.discovery.protocol.giving import SAME, Giving
-from d2dfl.discovery.protocol.holdings import Holdings, Link, List, Told
+from d2dfl.discovery.protocol.giving import SAME
+from d2dfl.discovery.protocol.holdings import Link, List, Told
 from d2dfl.discovery.protocol.messages import (
-    Answer,
     Ask,
     Content,
     End,
@@ -28,80 +25,16 @@ from d2dfl.discovery.protocol.messages import (
     Taken,
     Token,
 )
+from d2dfl.discovery.protocol.revision import ASKED, LEAST_MOVE, NO_LINK, SLIGHT, TURN, UNLIMITED, Move, Revision, Rules
+from d2dfl.discovery.protocol.transmitter import Transmitter
 from d2dfl.discovery.protocol.weighing import Clusters, expected_worth, nothing_told
 
-SLIGHT = 1e-10  # improvements below this are rounding
-TURN = 2  # messages that bring the token
-LEAST_MOVE = 4  # messages of the cheapest move there and back
-ASKED = 8  # transmitters that a device asks at most in one revision
-UNLIMITED = 1 << 40
-NO_LINK = -1
-
-
-class Rules(NamedTuple):
-    """What all devices agree on."""
-
-    hot: float  # temperature at the beginning
-    cold: float  # share of the account from which on it is 0
-    restless: float  # of `hot`: how noisy proposals stay
-    patience: int  # turns in a row without a change after which all stop
-    devices: int
-
 
 @dataclass
-class Move:
-    """A link that is being put in force."""
-
-    edge: int
-    slot: int
-    before: Link | None
-    after: Link | None
-    concerned: list[int]  # transmitters, in turn
-    pool: int  # messages left for telling others, there and back
-    undoing: bool
-    refused: bool = False
-    wished: list[List] = field(default_factory=list)
-    served: int = 0
-    change: float = 0.0
-    outside: dict[int, float] = field(default_factory=dict)
-    earlier: dict[int, List] = field(default_factory=dict)  # by transmitter: what was asked for before
-
-
-@dataclass
-class Revision:
-    """What a device thinks about while it has the token."""
-
-    edge: int
-    temperature: float
-    noise: float
-    extra: dict[int, float]  # noise and claims by slot; NO_LINK where it may have none
-    answers: dict[int, Told] = field(default_factory=dict)
-    asking: int = -1  # who was asked last
-    expected: float = 0.0
-    move: Move | None = None
-
-
-@dataclass
-class Serving:
-    """A request that a transmitter is working on."""
-
-    receiver: int
-    waiting: deque[int]
-    change: float
-    told: int
-    outside: dict[int, float] = field(default_factory=dict)
-    begun: bool = False  # telling them
-
-
-@dataclass
-class Device:
+class Device(Transmitter):
     """A device, its account and its side of every link."""
 
-    number: int
-    cluster: int
-    holdings: Holdings
     clusters: Clusters
-    trusts: dict[int, list[bool]]  # receiver -> whether it may have each label
     claim: dict[int, float]  # what a link is worth beyond the objective, by slot
     free: bool  # may choose no link
     key: int
@@ -114,11 +47,9 @@ class Device:
     ended: bool = False
 
     def __post_init__(self) -> None:
-        self.giving = Giving(self.holdings)
+        super().__post_init__()
         self._revision: Revision | None = None
-        self._serving: Serving | None = None
-        self._line: deque[tuple[int, Request]] = deque()
-        self._start_reward = self._start_outside = 0.0
+        self._start_outside = 0.0
         self._useful: list[int] | None = None
         self._handlers = self._table()
 
@@ -139,22 +70,6 @@ class Device:
     @property
     def may_go_on(self) -> bool:
         return bool(self.useful) and self.account - self.spent >= TURN + LEAST_MOVE
-
-    def introductions(self) -> list[Message]:
-        """To everybody that hears it: what it can spare of what it trusts them with."""
-        spare, giving = self.holdings.surplus, self.giving.introduction()
-        return [
-            Message(
-                self.number,
-                receiver,
-                Introduction(self._allowed(receiver, spare), self._allowed(receiver, giving), self.cluster),
-            )
-            for receiver in sorted(self.trusts)
-        ]
-
-    def _allowed(self, receiver: int, values: List | tuple[float, ...]) -> tuple[float, ...]:
-        """Numbers of the labels that a receiver may know of; 0 for others."""
-        return tuple(value if ok else 0.0 for value, ok in zip(values, self.trusts[receiver], strict=True))
 
     def best_alone(self) -> float:
         """The best gain that it could have if nobody else asked: its part of the unit of temperatures."""
@@ -196,91 +111,9 @@ class Device:
         self._useful = None
         return []
 
-    def _say(self, receiver: int, content: Content) -> Message:
-        return Message(self.number, receiver, content)
-
     def _end(self, sender: int, content: Content) -> list[Message]:
         self.ended = True
         return [self._say(sender, Taken())]
-
-    # As a transmitter
-
-    def _asked(self, sender: int, content: Content) -> list[Message]:
-        assert isinstance(content, Ask)
-        return [self._say(sender, self._offer(sender, list(content.asked)))]
-
-    def _offer(self, receiver: int, asked: List) -> Offer:
-        offer = self.giving.offer(receiver, asked)
-        return Offer(*(self._allowed(receiver, part) for part in (offer.demand, offer.giving, offer.taking)))
-
-    def _requested(self, sender: int, content: Content) -> list[Message]:
-        """Requests are served one after the other."""
-        assert isinstance(content, Request)
-        self._line.append((sender, content))
-        return self._serve_next() if self._serving is None else []
-
-    def _serve_next(self) -> list[Message]:
-        if not self._line:
-            return []
-        sender, request = self._line.popleft()
-        before = self.giving.requesters.get(sender)
-        held = None if before is None else (list(before.asked), list(before.prices))
-        asked = list(self._allowed(sender, request.asked))
-        self.giving.set_request(sender, asked, list(request.prices))
-        shares = self.giving.shares(self.giving.demand())
-        affected = self.giving.affected(shares, sender)
-        if 2 * len(affected) > request.allowed:
-            self._take_back(sender, held)
-            nothing = Offer((), (), ())
-            refusal = Grant((), nothing, 0.0, (), 0, refused=True)
-            return [self._say(sender, refusal), *self._serve_next()]
-        change = self.giving.settle(shares)
-        self._start_reward += change / self.holdings.weight  # not the doing of a move of its own
-        self._serving = Serving(sender, deque(affected), change, len(affected))
-        return self._tell_next()
-
-    def _take_back(self, sender: int, held: tuple[List, List] | None) -> None:
-        """A refused request changes nothing for anybody; who wanted to leave counts as the latest to join."""
-        if held is None:
-            self.giving.requesters.pop(sender, None)
-        else:
-            self.giving.set_request(sender, *held)
-
-    def _tell_next(self) -> list[Message]:
-        serving = self._serving
-        assert serving is not None
-        return [self._now(serving.waiting[0])] if serving.waiting else self._grant(serving)
-
-    def _now(self, name: int) -> Message:
-        offer = self._offer(name, self.giving.requesters[name].asked)
-        return self._say(name, Now(tuple(self.giving.granted(name)), offer))
-
-    def _grant(self, serving: Serving) -> list[Message]:
-        """All have been told: the request is answered, and the next one served."""
-        name = serving.receiver
-        asked = self.giving.requesters[name].asked if name in self.giving.requesters else [0.0] * len(self.giving.share)
-        grant = Grant(
-            tuple(self.giving.granted(name)),
-            self._offer(name, asked),
-            serving.change,
-            tuple(sorted(serving.outside.items())),
-            serving.told,
-        )
-        self._serving = None
-        return [self._say(name, grant), *self._serve_next()]
-
-    def _replied(self, sender: int, content: Content) -> list[Message]:
-        assert isinstance(content, Reply)
-        serving = self._serving
-        if serving is None or sender not in serving.waiting:
-            return []
-        serving.waiting.remove(sender)
-        serving.change += content.change
-        if content.outside:
-            serving.outside[content.cluster] = serving.outside.get(content.cluster, 0.0) + content.outside
-        if sender in self.giving.requesters:
-            self.giving.requesters[sender].prices = list(content.prices)
-        return self._tell_next()
 
     # As a receiver
 
@@ -550,6 +383,3 @@ class Device:
 
 def _told(offer: Offer) -> Told:
     return Told(list(offer.demand), list(offer.giving), list(offer.taking))
-
-
-__all__ = ["Answer", "Device", "Rules"]

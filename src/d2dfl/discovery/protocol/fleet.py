@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
-from d2dfl.discovery.protocol.device import Device, Rules
+from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.holdings import Holdings, Neighbour
 from d2dfl.discovery.protocol.messages import Message, Token, Wake
 from d2dfl.discovery.protocol.own_clock import OwnClock
+from d2dfl.discovery.protocol.revision import Rules
 from d2dfl.discovery.protocol.weighing import Clusters
 from d2dfl.network import Network
 

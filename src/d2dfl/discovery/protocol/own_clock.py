@@ -25,9 +25,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from d2dfl.discovery.plain.reference import plain_uniform
-from d2dfl.discovery.protocol.device import LEAST_MOVE, NO_LINK, TURN, Device, Move
+from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.giving import SAME
 from d2dfl.discovery.protocol.messages import Content, Done, End, Message, Outside, Taken, Total, Wake
+from d2dfl.discovery.protocol.revision import LEAST_MOVE, NO_LINK, TURN, Move
 from d2dfl.discovery.protocol.tree import above, below
 
 FINISH = 2  # messages of a device to say that it is done, besides those of the end

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from d2dfl.discovery.protocol.device import Device, Rules
+from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.lossy import Envelope, Post
 from d2dfl.discovery.protocol.own_clock import OwnClock
+from d2dfl.discovery.protocol.revision import Rules
 
 FOR_GOOD = float("inf")
 EVENTS = 50_000_000  # more than any discovery has
