@@ -21,7 +21,7 @@ NOT_KEPT = (
     "compiled code is not kept: no folder for it can be written (set NUMBA_CACHE_DIR to one that can); "
     "every start compiles anew"
 )
-COMPILING = "compiling %s: about 20 s of work, once per installation"
+COMPILING = "compiling %s: about 10 s of work, once per installation"
 _lost: list[Any] = []  # functions whose code could not be kept
 _to_tell: list[Callable[[], None]] = []  # whom to tell that something is compiled
 
@@ -72,31 +72,12 @@ def _kept_code(cache: Any, signature: Any, target: Any) -> Any:
     return cache._load_overload(signature, target)
 
 
-def kernel(function: Any = None, **options: Any) -> Any:
-    """Compile a function when it is first called, without Python's objects: `@kernel`, or `@kernel(nogil=True)`.
+class _Unfinished(JITCodeLibrary):
+    """A function as LLVM reads it: what it calls is linked in, and nothing is optimised or made into machine code.
 
-    Options are those of numba.njit.
-    """
-    if function is None:
-        return lambda function: kernel(function, **options)
-    # Nobody takes the C form of a function, and making it costs 7 % of a compilation.
-    compiled: Any = njit(no_cfunc_wrapper=True, **options)(function)
-    if compiled is function:  # NUMBA_DISABLE_JIT
-        return function
-    try:
-        compiled.enable_caching()
-        compiled._cache = _Careful(compiled._cache)
-    except (RuntimeError, OSError):
-        _lost.append(function)
-    return compiled
-
-
-class _Unfinished(JITCodeLibrary):  # type: ignore[misc]  # Numba is untyped
-    """A function as LLVM reads it: what it calls is linked in, and nothing is optimised or made machine code of.
-
-    A kernel takes all its parts into one piece, which is optimised as a whole. By itself Numba would optimise each part, and again
-    what is in it by now inside of each of its callers, and theirs: half of a compilation. And whoever optimises all
-    at once sees more: learners are faster by a tenth to a third.
+    A kernel takes all its parts into one piece, which is optimised as a whole. By itself Numba optimises each part, with all that it
+    calls, and again inside of each of its callers, and theirs: half of a compilation. Whoever optimises all at
+    once also sees more: learners are faster by a tenth to a third.
     """
 
     def _optimize_final_module(self) -> None:
@@ -107,22 +88,53 @@ class _Unfinished(JITCodeLibrary):  # type: ignore[misc]  # Numba is untyped
 
     def get_pointer_to_function(self, name: str) -> int:
         """Nowhere: there is no machine code."""
-        self._ensure_finalized()
         return 0
 
     @property
     def codegen(self) -> "_Unfinished":
+        """Whom Numba hands the constants that a function prints, or puts into an error."""
         return self
 
     def set_env(self, name: str, environment: Any) -> None:
-        """Python objects for a function with machine code; code without Python's objects uses none."""
+        """They belong to machine code: `_KernelCompiler` hands them over."""
 
 
-class _PartCompiler(Compiler):  # type: ignore[misc]  # Numba is untyped
+class _KernelCompiler(Compiler):
+    """Numba's compiler, which also hands over the constants of a kernel's parts."""
+
+    def compile_extra(self, function: Any) -> Any:
+        result: Any = super().compile_extra(function)  # type: ignore[no-untyped-call]
+        for environment in result._find_referenced_environments():
+            result.library.codegen.set_env(environment.env_name, environment)
+        return result
+
+
+class _PartCompiler(Compiler):
     """Numba's compiler, which leaves a function unfinished."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        super().__init__(typing, target, library or _Unfinished(target.codegen(), "part"), *rest)
+        unfinished = _Unfinished(target.codegen(), "part")  # type: ignore[no-untyped-call]
+        super().__init__(typing, target, unfinished, *rest)  # type: ignore[no-untyped-call]
+
+
+def kernel(function: Any = None, **options: Any) -> Any:
+    """Compile a function when it is first called, without Python's objects: `@kernel`, or `@kernel(nogil=True)`.
+
+    Options are those of numba.njit.
+    """
+    if function is None:
+        return lambda function: kernel(function, **options)
+    # Nobody takes the C form of a function, and making it costs 7 % of a compilation.
+    options = {"no_cfunc_wrapper": True, "pipeline_class": _KernelCompiler, **options}
+    compiled: Any = njit(**options)(function)
+    if compiled is function:  # NUMBA_DISABLE_JIT
+        return function
+    try:
+        compiled.enable_caching()
+        compiled._cache = _Careful(compiled._cache)
+    except (RuntimeError, OSError):
+        _lost.append(function)
+    return compiled
 
 
 def part(function: Any, **options: Any) -> Any:
@@ -131,10 +143,11 @@ def part(function: Any, **options: Any) -> Any:
     Without the way in from Python, which takes dozens of arrays out of records, and without machine code: kernels make that
     of it, and their code is what is kept.
     """
-    compiled = njit(no_cfunc_wrapper=True, no_cpython_wrapper=True, pipeline_class=_PartCompiler, **options)(function)
+    options = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True, "pipeline_class": _PartCompiler, **options}
+    compiled: Any = njit(**options)(function)
     if compiled is not function:
         # A call from Python would jump to nowhere. A version with a way in takes it: tests look at parts alone.
-        version = cache(lambda: njit(function))
+        version = cache(lambda: njit(pipeline_class=_KernelCompiler)(function))
         compiled._insert = lambda *_, **__: None
         compiled._compile_for_args = lambda *_, **__: version()
     return compiled
