@@ -25,10 +25,11 @@ from d2dfl.experiment.device_scores import KEY, device_scores, label_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.maps import MANY
+from d2dfl.experiment.mark import Plan
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, federations_of, prepare
 from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
-from d2dfl.experiment.store import RESULTS, Plan, RunFolder
+from d2dfl.experiment.store import RESULTS, RunFolder
 from d2dfl.experiment.training import Weights, save_weights, weights_in
 from d2dfl.experiment.values import energy, training_values
 from d2dfl.federation import Federated, Starts, State, embeddings, parameters_of, room_for, train_many

@@ -10,6 +10,7 @@ import numpy as np
 from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.game.cluster_revisions import revise_cluster_link
 from d2dfl.discovery.game.draws import uniform
+from d2dfl.discovery.game.expectations import expected_worth, standing_of
 from d2dfl.discovery.game.learning import (
     ASKED,
     HOPELESS,
@@ -22,7 +23,7 @@ from d2dfl.discovery.game.learning import (
     keeps,
     say,
 )
-from d2dfl.discovery.game.offers import expected_worth, make_offer, standing_of
+from d2dfl.discovery.game.offers import make_offer
 from d2dfl.discovery.game.requesting import UNLIMITED, put_link, recall
 from d2dfl.discovery.game.state import NO_LINK, taken
 

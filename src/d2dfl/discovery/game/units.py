@@ -6,7 +6,8 @@ import numpy as np
 
 from d2dfl.compiled import kernel, part
 from d2dfl.discovery.game.estimates import HOPELESS, clustered_gains
-from d2dfl.discovery.game.offers import Told, expected_worth, standing_of
+from d2dfl.discovery.game.expectations import expected_worth, standing_of
+from d2dfl.discovery.game.offers import Told
 from d2dfl.discovery.game.rewards import labelled_score
 
 
