@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reading import demo_folders
 
 import demo_findings as demo
 from calling import call
@@ -61,15 +62,6 @@ def everywhere(value: Any, text: str) -> Any:
         names = [field.name for field in dataclasses.fields(value) if field.name != "file"]
         return dataclasses.replace(value, **{name: everywhere(getattr(value, name), text) for name in names})
     return value
-
-
-def demo_folders(root: Path) -> list[Path]:
-    """A comparison and some experiments as folders."""
-    run = demo.write(demo.comparison(), root / "compare")
-    (run / "run.json").write_text(json.dumps({"format": 1, "versions": demo.VERSIONS}), encoding="utf-8")
-    for found in demo.experiments():
-        demo.write(found, root / "reproduce" / found.name)
-    return [run, root / "reproduce"]
 
 
 def test_everything_of_the_records_is_on_the_page(tmp_path: Path) -> None:
