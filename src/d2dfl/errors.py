@@ -8,6 +8,10 @@ class UserError(ValueError):
     """
 
 
+class UnknownNameError(UserError):
+    """Nothing has this name here; a plug-in that is not loaded might bring it."""
+
+
 class MissingExtraError(UserError):
     """A feature needs a package that is not installed."""
 

@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from typing import TypeVar
 
-from d2dfl.errors import UserError
+from d2dfl.errors import UnknownNameError
 from d2dfl.notebook import plural
 
 Entry = TypeVar("Entry")
 
 
 def entry_named(kind: str, name: str, entries: Mapping[str, Entry]) -> Entry:
-    """The entry of this name, or a UserError that lists the names; `kind` is what an entry is called."""
+    """The entry of this name, or an UnknownNameError that lists the names; `kind` is what an entry is called."""
     if name not in entries:
         raise no_such(kind, name, f"the {plural(kind)} are {', '.join(entries)}")
     return entries[name]
 
 
-def no_such(kind: str, name: object, advice: str) -> UserError:
+def no_such(kind: str, name: object, advice: str) -> UnknownNameError:
     """What is said of a name that nothing has."""
-    return UserError(f"there is no {kind} {name!r:.80}: {advice}")
+    return UnknownNameError(f"there is no {kind} {name!r:.80}: {advice}")

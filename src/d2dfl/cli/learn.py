@@ -14,7 +14,7 @@ from d2dfl.cli.output import Watch, announce, bar, console, nothing_to_resume, s
 from d2dfl.config import Config
 from d2dfl.config.needs import NetworkShape
 from d2dfl.discovery.needs import discovery_seconds
-from d2dfl.errors import UserError
+from d2dfl.errors import UnknownNameError, UserError
 from d2dfl.experiment.logs import check_logs
 from d2dfl.notebook import counted
 from d2dfl.progress import Step
@@ -150,7 +150,7 @@ def rerun_and_print(folder: Path, *, out: Path | None, default: Path, resume: bo
         names = [method_named(name).name for name in methods if name != IID]
         compare_and_print(config, names, seeds, out=out, default=default, resume=resume, logs=logs)
     except UserError as error:
-        absent = plugins_of(folder) if str(error).startswith("there is no ") else []
+        absent = plugins_of(folder) if isinstance(error, UnknownNameError) else []
         if not absent:
             raise
         options = shlex.join(word for file in absent for word in ("--plugin", file))

@@ -37,6 +37,10 @@ class Plan:
         }
 
 
+class NotARunFolderError(UserError):
+    """A folder that no command of d2dfl made."""
+
+
 def read_mark(path: Path) -> dict[str, Any]:
     """What the mark of a run folder says; a `UserError` for any other folder."""
     try:
@@ -44,7 +48,7 @@ def read_mark(path: Path) -> dict[str, Any]:
     except UserError:
         mark = None
     if not isinstance(mark, dict) or mark.get("made_by") != "d2dfl":
-        raise UserError(f"{path} is not a run folder of d2dfl")
+        raise NotARunFolderError(f"{path} is not a run folder of d2dfl")
     if mark.get("format") != FORMAT:
         raise UserError(f"{path} was written by another version of d2dfl: run it anew into another folder")
     if not isinstance(mark.get("plan"), dict) or not isinstance(mark.get("config"), str):

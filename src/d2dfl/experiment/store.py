@@ -19,7 +19,7 @@ from d2dfl.config import Config
 from d2dfl.errors import UserError
 from d2dfl.experiment.cells import CELLS, FAILURES
 from d2dfl.experiment.logs import LOG
-from d2dfl.experiment.mark import Plan, read_mark
+from d2dfl.experiment.mark import NotARunFolderError, Plan, read_mark
 from d2dfl.storage import (
     LOCK,
     MARK,
@@ -192,9 +192,10 @@ def _check(path: Path, plan: Plan, again: Again) -> None:
     """Refuse a folder that is not ours, or holds something else."""
     try:
         mark = read_mark(path)
+    except NotARunFolderError as error:
+        raise TakenError(f"{error}, and not empty: give another folder; nothing was changed") from None
     except UserError as error:
-        way = "" if ":" in str(error).removeprefix(str(path)) else ", and not empty: give another folder"
-        raise TakenError(f"{error}{way}; nothing was changed") from None
+        raise TakenError(f"{error}; nothing was changed") from None
     if mark.get("kind") != plan.kind:
         raise TakenError(f"{path} holds a run of another kind: give another folder")
     same = mark["plan"] == plan.choices and mark["config"] == plan.config
