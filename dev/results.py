@@ -1,6 +1,6 @@
-"""Write docs/results.md and README's headline from the records in docs/findings: every row of the paper beside ours.
+"""Write docs/results.md and README's tables from the records in docs/findings: every row of the paper beside ours.
 
-    python dev/results.py            (writes both)
+    python dev/results.py            (writes both, and what README's first lines of Python print)
     python dev/results.py --check    (fails where one of them is not of these records)
 
 The largest scale of each row that was measured counts. Signs: + reproduced, ~ direction only, - not reproduced, ? too few
@@ -9,6 +9,9 @@ and marked.
 """
 
 import argparse
+import contextlib
+import io
+import re
 import sys
 from pathlib import Path
 
@@ -16,10 +19,13 @@ from d2dfl.paper.catalogue import experiment_names
 from d2dfl.paper.terms import LEARNERS, TERMS, Terms
 from d2dfl.paper.verdicts import RULE
 from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Findings, Verdict, span
+from main_run import main_table
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, README = ROOT / "docs" / "results.md", ROOT / "README.md"
-BEGIN, END = "<!-- headline: python dev/results.py -->", "<!-- end of headline -->"
+HEADLINE_MARKS = "<!-- headline: python dev/results.py -->", "<!-- end of headline -->"
+MAIN_MARKS = "<!-- main table: python dev/results.py -->", "<!-- end of main table -->"
+FIRST_LINES = r"```python\n(.*?)```\n\n```\n(.*?)```"  # README's first lines of Python, and what they print
 HEAD = """# The paper's rows and ours
 
 Written by `python dev/results.py` from the records in `docs/findings`; `d2dfl report docs/findings` makes a page with all
@@ -223,14 +229,31 @@ def page(folders: list[Path]) -> str:
     return "\n".join([*parts, *table, *(row for found in records for row in claims(found)), ""])
 
 
-def readme(folders: list[Path]) -> str:
-    """README with the headline between its marks."""
-    text = README.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, mark, after = rest.partition(END)
+def between(text: str, marks: tuple[str, str], rows: list[str]) -> str:
+    """A page with these rows between two marks."""
+    begin, end = marks
+    before, _, rest = text.partition(begin)
+    _, mark, after = rest.partition(end)
     if not mark:
-        raise SystemExit(f"README.md has no {BEGIN} … {END}")
-    return "\n".join([f"{before}{BEGIN}", *headline(folders, equal_only=True), f"{END}{after}"])
+        raise SystemExit(f"README.md has no {begin} … {end}")
+    return "\n".join([f"{before}{begin}", *rows, f"{end}{after}"])
+
+
+def with_output(text: str) -> str:
+    """A page with what its first lines of Python print now."""
+    found = re.search(FIRST_LINES, text, flags=re.S)
+    if found is None:
+        raise SystemExit("README.md has no lines of Python with their output")
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(found[1], "README.md", "exec"), {})
+    return f"{text[: found.start(2)]}{printed.getvalue().strip()}\n{text[found.end(2) :]}"
+
+
+def readme(folders: list[Path]) -> str:
+    """README with its tables between their marks, and its first output."""
+    text = with_output(README.read_text(encoding="utf-8"))
+    text = between(text, MAIN_MARKS, main_table())
+    return between(text, HEADLINE_MARKS, headline(folders, equal_only=True))
 
 
 def main() -> int:

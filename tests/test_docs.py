@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from matplotlib.testing.compare import compare_images
+
+from main_run import CURVES, draw_curves, main_table
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,6 +29,19 @@ def test_readme_fits_and_its_first_lines_run(capsys: pytest.CaptureFixture[str])
     printed = capsys.readouterr().out.strip()
     assert f"```\n{printed}\n```" in text
     exec(compile(second, "README.md", "exec"), {})
+
+
+def test_curves_in_readme_are_of_the_kept_run(tmp_path: Path) -> None:
+    draw_curves(tmp_path / "curves.png")
+    assert compare_images(str(CURVES), str(tmp_path / "curves.png"), tol=2) is None, "call python dev/main_run.py"
+
+
+def test_main_table_has_the_best_method_first_and_the_yardsticks_last() -> None:
+    rows = [line.split(" | ") for line in main_table()[2:]]
+    scores = [float(row[1].strip("*").split(" ")[0]) for row in rows]
+    assert scores[:-2] == sorted(scores[:-2], reverse=True)
+    assert [row[0].lstrip("| ") for row in rows[-2:]] == ["no exchange", "i.i.d. shuffle of the same data"]
+    assert rows[0][1].startswith("**")
 
 
 def test_links_between_pages_lead_somewhere() -> None:
