@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.config import Config
-from d2dfl.config.presets import PARADIGMS, preset
+from d2dfl.config.presets import preset
+from d2dfl.config.sections.learning import PARADIGMS
 from d2dfl.data.datasets import status
 from d2dfl.discovery.discover import discover
 from d2dfl.discovery.methods import methods_named

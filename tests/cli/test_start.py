@@ -10,7 +10,8 @@ import pytest
 
 import d2dfl
 from calling import SMALL, call
-from d2dfl.config.presets import PARADIGMS, PRESETS
+from d2dfl.config.presets import PRESETS
+from d2dfl.config.sections.learning import PARADIGMS
 from d2dfl.discovery.methods import METHODS
 from d2dfl.experiment.logs import LOGS
 from d2dfl.federation import SCHEMES

@@ -76,7 +76,7 @@ def test_rows_may_be_dealt_out(tmp_path: Path) -> None:
 def test_a_regression_and_a_test_part(tmp_path: Path) -> None:
     prices = DRAWS.random(ROWS)
     path = npz(tmp_path / "mine.npz", y=prices, X_test=X[:5], y_test=prices[:5])
-    found = read_own(config_of(path, **{"partition.paradigm": "regression"}))
+    found = read_own(config_of(path), "numbers")
     assert found.class_names == ()
     assert len(found.dataset().test_inputs) == 5
     assert len(found.dataset().train_inputs) == ROWS

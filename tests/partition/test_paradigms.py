@@ -7,13 +7,15 @@ from scipy.stats import norm
 
 from d2dfl.config import Config
 from d2dfl.config.presets import preset
+from d2dfl.config.sections import learning
 from d2dfl.data.datasets import load
 from d2dfl.errors import UserError
 from d2dfl.experiment.compare import compare
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import federated, prepare
 from d2dfl.experiment.setting import setting_of
-from d2dfl.partition.paradigms import PARADIGMS, _parts, _subspace
+from d2dfl.federation.schemes import SCHEMES
+from d2dfl.partition.paradigms import OF_NUMBERS, PARADIGMS, _parts, _subspace
 from d2dfl.partition.pca import SERVER
 from d2dfl.partition.privacy import clip_norm, component_noise, noise_scale, noised_clusters, noised_counts
 from d2dfl.transfer import held_counts
@@ -139,6 +141,13 @@ def test_noised_counts_differ_by_device_and_seed() -> None:
     assert (one == noised_counts(counts, settings, 0)).all()
     assert (noised_counts(counts, settings, 1) != one).any()
     assert (noised_counts(np.zeros((50, 10)), settings, 0) >= 0).all()
+
+
+def test_registries_hold_the_words_that_the_settings_list() -> None:
+    assert tuple(PARADIGMS) == learning.PARADIGMS
+    assert tuple(SCHEMES)[: len(learning.SCHEMES)] == learning.SCHEMES
+    assert learning.PartitionConfig().paradigm == learning.SUPERVISED
+    assert [name for name, item in PARADIGMS.items() if not item.classes] == [OF_NUMBERS]
 
 
 @pytest.mark.parametrize("paradigm", PARADIGMS)

@@ -12,6 +12,7 @@ from d2dfl.cli.discoveries import print_comparison, print_side_by_side
 from d2dfl.cli.output import announce, bar, check_outputs, check_picture, console, say, say_results
 from d2dfl.compiled import COMPILING, telling
 from d2dfl.config import Config
+from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.discovery.discover import discover, warm_up
 from d2dfl.discovery.methods import METHODS, Method, method_named, methods_listed, reference_method
 from d2dfl.discovery.needs import discovery_seconds
@@ -115,7 +116,7 @@ def _network(file: Path | None, config: Config, seed: int) -> Network:
 
 def _network_for(config: Config, options: "Discover") -> Network:
     """The network that is read or generated, or the one around a dataset's datapoints, which takes PyTorch seconds."""
-    if options.dataset is None and config.partition.paradigm == "supervised":
+    if options.dataset is None and config.partition.paradigm == SUPERVISED:
         return _network(options.network, config, options.seed)
     from d2dfl.experiment.inputs import data_set
     from d2dfl.experiment.setting import setting_of

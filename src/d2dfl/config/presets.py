@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from d2dfl.config import Config
+from d2dfl.config.sections.learning import PARADIGMS, SUPERVISED
 from d2dfl.registry import entry_named
 
 PRESETS = ("best", "paper")
@@ -36,8 +37,6 @@ _PAPER: Mapping[str, Any] = types.MappingProxyType(
 # What a paradigm changes in every preset (R29, Appendix C), and in the paper's.
 _PARADIGMS: Mapping[str, Mapping[str, Any]] = types.MappingProxyType(
     {
-        "supervised": {},
-        "semi": {},
         "unsupervised": {
             "network.devices": 10,
             "federation.optimiser": "adam",
@@ -57,16 +56,16 @@ _PAPER_PARADIGMS: Mapping[str, Mapping[str, Any]] = types.MappingProxyType(
         },
     }
 )
-PARADIGMS = tuple(_PARADIGMS)
 
 
-def preset(name: str, paradigm: str = "supervised") -> Config:
+def preset(name: str, paradigm: str = SUPERVISED) -> Config:
     """The configuration of a preset: `best` (ours, the default) or `paper` (the most literal set that works).
 
     A paradigm brings its own defaults: encoders train with Adam on 10 devices, a regression needs a set with numbers.
     """
     entry_named("preset", name, dict.fromkeys(PRESETS))
-    changes = {"partition.paradigm": paradigm, **entry_named("paradigm", paradigm, _PARADIGMS)}
+    entry_named("paradigm", paradigm, dict.fromkeys(PARADIGMS))
+    changes = {"partition.paradigm": paradigm, **_PARADIGMS.get(paradigm, {})}
     if name == "paper":
         changes |= {**_PAPER, **_PAPER_PARADIGMS.get(paradigm, {})}
     return Config().with_(**changes)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.discovery.evaluation import evaluate
-from d2dfl.env.vector import VectorGame
+from d2dfl.env.vector import REWARDS, VectorGame
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
@@ -38,6 +38,7 @@ except ImportError as error:
 
 Observation = dict[str, NDArray[Any]]
 Info = dict[str, float]
+INFOS = (*REWARDS, "messages", "message_bits")  # what an agent is told about a step
 
 
 class GraphDiscovery(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no types
@@ -123,7 +124,7 @@ class GraphDiscovery(ParallelEnv):  # type: ignore[misc]  # PettingZoo has no ty
         columns = (outcome.local, outcome.marginal, outcome.messages, outcome.message_bits)
         shared = float(outcome.objective[0])
         infos = {
-            agent: {"local": local, "global": shared, "marginal": marginal, "messages": messages, "message_bits": bits}
+            agent: dict(zip(INFOS, (local, shared, marginal, messages, bits), strict=True))
             for agent, local, marginal, messages, bits in zip(
                 self.agents, *(column[0].tolist() for column in columns), strict=True
             )

@@ -31,7 +31,7 @@ from d2dfl.network.graph import Graph
 from d2dfl.registry import entry_named
 from d2dfl.rng import stream
 
-REWARDS = ("local", "global", "marginal")
+REWARDS = ("local", "global", "marginal")  # r, J, and J minus J without the link just chosen
 Array = NDArray[np.float64]
 
 
@@ -106,7 +106,7 @@ class VectorGame:
             objective[copy] = _round(board, self._terms, play, *arrays)
         messages, bits = self._charge(others)
         shared = np.repeat(objective[:, None], self.devices, axis=1)
-        reward = {"local": local, "global": shared, "marginal": marginal}[self.reward]
+        reward = dict(zip(REWARDS, (local, shared, marginal), strict=True))[self.reward]
         self._last = reward.copy()  # a learner may scale its rewards in place
         self.edge = (self.edge + 1) % self.edges
         self._played = list(self.networks)

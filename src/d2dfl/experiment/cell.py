@@ -10,6 +10,7 @@ from typing import Any
 
 from d2dfl.config import Config
 from d2dfl.config.presets import preset
+from d2dfl.config.sections.learning import SUPERVISED
 
 Values = dict[str, Any]  # what was measured of a cell, as JSON takes it
 
@@ -31,7 +32,7 @@ class Point:
 
     name: str
     settings: Mapping[str, Any]  # on top of the preset; "section.field" -> value
-    paradigm: str = "supervised"
+    paradigm: str = SUPERVISED
     contenders: tuple[Contender, ...] = ()
     value: float = 0.0  # where it stands on the axis of a sweep
 

@@ -7,9 +7,11 @@ from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.data.datasets import load
 from d2dfl.data.own.files import check_same, checksum, is_file, read_own
+from d2dfl.data.own.targets import TargetKind
 from d2dfl.errors import UserError
 from d2dfl.federation.models import Factory
 from d2dfl.network.links import Links, links_file
+from d2dfl.partition.paradigms import PARADIGMS
 
 
 @dataclass(frozen=True)
@@ -25,10 +27,15 @@ def data_set(config: Config, seed: int) -> Dataset:
     """The dataset of the configuration: one of the catalogue, or a file of the user's own."""
     data = config.data
     if is_file(data.dataset):
-        return read_own(config).dataset(seed=seed)
+        return read_own(config, _targets(config)).dataset(seed=seed)
     return load(
         data.dataset, seed=seed, split=data.split, verify=data.verify, download=data.download, radio=config.radio
     )
+
+
+def _targets(config: Config) -> TargetKind:
+    """What is learned from a file of the user's own."""
+    return PARADIGMS[config.partition.paradigm].targets
 
 
 def configured_links(config: Config) -> Links:
@@ -55,7 +62,7 @@ def pinned(config: Config, dealt: bool = False) -> Config:
         return config
     path = Path(config.data.dataset)
     config = config.with_(**{"data.device": ""}) if dealt else config
-    own = read_own(config)
+    own = read_own(config, _targets(config))
     devices = len(own.devices) or config.network.devices
     if config.network.file and devices != config.network.devices:
         raise UserError(

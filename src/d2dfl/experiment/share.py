@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import Config, config_from
-from d2dfl.config.presets import PARADIGMS
 from d2dfl.config.presets import preset as preset_named
+from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.config.seeds import checked_seed
 from d2dfl.data.dataset import Kind
 from d2dfl.data.own import OwnData, TargetKind, own_data
@@ -25,6 +25,7 @@ from d2dfl.network import Network
 from d2dfl.network.frames import by_class, by_device, is_frame, named
 from d2dfl.network.links import Links, checked_table, checked_trust, links_file
 from d2dfl.network.values import LINEAR
+from d2dfl.partition.paradigms import OF_NUMBERS, PARADIGMS
 from d2dfl.registry import entry_named
 
 
@@ -82,8 +83,8 @@ def share(
         X, y, device, devices=number, counted_by=source, learning=_learning(paradigm, asked), kind=kind, test=test
     )
     _check_all_hold(own, source)
-    if paradigm is None and asked == "supervised" and not own.class_names:
-        asked, own = "regression", _told_of_numbers(own)
+    if paradigm is None and asked == SUPERVISED and not own.class_names:
+        asked, own = OF_NUMBERS, _told_of_numbers(own)
     changes: dict[str, Any] = {"partition.paradigm": asked, "network.devices": _how_many(own, number, settings)}
     changes |= {"data.dataset": own.name, "discovery.method": method_named(method or settings.discovery.method).name}
     changes |= {"network.partitions": len(own.class_names)} if own.class_names and own.labelled else {}
@@ -93,7 +94,7 @@ def share(
     changes |= {"network.trust": trust} if isinstance(trust, str) else {}
     settings = settings.with_(**changes)
     names = own.devices or _names(devices, settings.network.devices)
-    classes = own.class_names if asked in ("supervised", "semi") else ()
+    classes = own.class_names if PARADIGMS[asked].by_class else ()
     known = _trusted(_by_name(known, links if rss is None else rss, names), trust, names, classes)
     return _shared(own, known, settings, seed, names)
 
@@ -119,11 +120,7 @@ def _shared(own: OwnData, known: Links, settings: Config, seed: int, names: tupl
 
 def _learning(given: str | None, asked: str) -> TargetKind | None:
     """What targets are; None: as they look."""
-    if given is None and asked == "supervised":
-        return None
-    if asked == "unsupervised":
-        return "any"
-    return "numbers" if asked == "regression" else "classes"
+    return None if given is None and asked == SUPERVISED else PARADIGMS[asked].targets
 
 
 def _told_of_numbers(own: OwnData) -> OwnData:
@@ -177,8 +174,8 @@ def _config(config: Config | Mapping[str, Any] | None, preset: str | None, parad
     if isinstance(config, Config) and preset is not None:
         raise UserError(f"config and preset {preset!r:.40} are both given: give only one of them")
     if paradigm is not None:
-        entry_named("paradigm", paradigm, dict.fromkeys(PARADIGMS))
-    return config_from(config, preset_named(preset or "best", paradigm or "supervised"))
+        entry_named("paradigm", paradigm, PARADIGMS)
+    return config_from(config, preset_named(preset or "best", paradigm or SUPERVISED))
 
 
 def _links(links: Any, rss: Any) -> Links:

@@ -6,6 +6,7 @@ from typing import Any
 
 from d2dfl.config import Config
 from d2dfl.config.presets import PRESETS, preset
+from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
@@ -84,14 +85,14 @@ def comparison_command(config: Config, methods: Sequence[str], seeds: Sequence[i
     else:
         return ""  # no command takes such seeds: `d2dfl run --from FOLDER` does
     paradigm = config.partition.paradigm
-    return _joined([*chosen, *(["--paradigm", paradigm] if paradigm != "supervised" else [])], config, paradigm)
+    return _joined([*chosen, *(["--paradigm", paradigm] if paradigm != SUPERVISED else [])], config, paradigm)
 
 
 def graph_command(items: Sequence[Discovery]) -> str:
     """What finds these graphs again, from the network that lies beside them."""
     config, names = items[0].config, [item.method for item in items]
     chosen = ["discover", "--method", names[0]] if len(names) == 1 else ["compare-graphs", "--methods", ",".join(names)]
-    return _joined([*chosen, "--seed", str(items[0].seed), "--network", NETWORK], config, "supervised", GENERATED)
+    return _joined([*chosen, "--seed", str(items[0].seed), "--network", NETWORK], config, SUPERVISED, GENERATED)
 
 
 def _joined(words: Sequence[str], config: Config, paradigm: str, without: Sequence[str] = ()) -> str:

@@ -7,6 +7,8 @@ paper: sizes and models of Section VI and Appendix C; for one GPU.
 
 from typing import Any
 
+from d2dfl.config.sections.learning import SUPERVISED
+
 # Appendix C; the paper says nothing about California. USPS has fewer datapoints than 10 devices with 2,600 (augmented) need.
 SIZES = {"radio": 990, "cifar10": 1200, "svhn": 1200, "fmnist": 6000, "usps": 2600, "california": 600}
 CALM = 0.003  # learning rate of California Housing: at 0.01 one run in ten has a loss that is no longer a number
@@ -14,7 +16,7 @@ EMBEDDED = {"radio": "radio", "california": "diabetes"}  # what stands in at the
 SIGNALS = {"tiny": (24, 10), "small": (240, 10), "paper": (400, 0)}  # signals of a modulation and SNR, lowest SNR in dB
 
 
-def task(dataset: str, scale: str, *, devices: int = 25, paradigm: str = "supervised") -> dict[str, Any]:
+def task(dataset: str, scale: str, *, devices: int = 25, paradigm: str = SUPERVISED) -> dict[str, Any]:
     """Settings of a learning task."""
     settings: dict[str, Any] = {"data.dataset": dataset, "network.devices": devices}
     settings |= {"tiny": _tiny, "small": _small, "paper": _paper}[scale](dataset, devices, paradigm)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
+from d2dfl.data.own import TargetKind
 from d2dfl.errors import UserError
 from d2dfl.partition.features import features_of
 from d2dfl.partition.kmeans import Clusters, own_clusters, shared_clusters
@@ -60,7 +61,13 @@ class Paradigm:
     part: Callable[[Config, Dataset, Sequence[Indices], int], Partitioning]
     loss: str | None = None  # None: what suits the dataset
     encodes: bool = False  # models are encoders
-    classes: bool = True  # needs a set with classes
+    targets: TargetKind = "classes"  # what it learns; any: nothing, and classes only score it
+    by_class: bool = False  # partitions are classes of the set, which trust can name
+
+    @property
+    def classes(self) -> bool:
+        """Whether it needs a set with classes."""
+        return self.targets != "numbers"
 
     def check(self, dataset: Dataset) -> None:
         """Refuse a dataset that does not suit."""
@@ -180,10 +187,11 @@ PARADIGMS: Mapping[str, Paradigm] = MappingProxyType(
     {
         paradigm.name: paradigm
         for paradigm in (
-            Paradigm("supervised", "Supervised", _classes, _supervised),
-            Paradigm("semi", "Semi-supervised", _classes, _semi),
-            Paradigm("unsupervised", "Unsupervised", _classes, _unsupervised, "triplet", encodes=True),
-            Paradigm("regression", "Regression", _target_ranges, _regression, classes=False),
+            Paradigm("supervised", "Supervised", _classes, _supervised, by_class=True),
+            Paradigm("semi", "Semi-supervised", _classes, _semi, by_class=True),
+            Paradigm("unsupervised", "Unsupervised", _classes, _unsupervised, "triplet", encodes=True, targets="any"),
+            Paradigm("regression", "Regression", _target_ranges, _regression, targets="numbers"),
         )
     }
 )
+OF_NUMBERS = next(item.name for item in PARADIGMS.values() if not item.classes)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands.options import DatasetName, Generated, Graphs, ParadigmName
+from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.discovery.methods import METHODS
 
 DRAWN = ", ".join(method.name for method in METHODS.values() if method.drawn)
@@ -17,7 +18,7 @@ class Discover(Graphs):
     """One graph, also around the data of a set."""
 
     dataset: DatasetName = None
-    paradigm: ParadigmName = "supervised"
+    paradigm: ParadigmName = SUPERVISED
 
 
 @dataclass(frozen=True)

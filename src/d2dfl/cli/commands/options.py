@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from d2dfl.config import Config
-from d2dfl.config.presets import PARADIGMS, PRESETS, preset
+from d2dfl.config.presets import PRESETS, preset
 from d2dfl.config.sections.graph import TRUST_FORMS
+from d2dfl.config.sections.learning import PARADIGMS, SCHEMES, SUPERVISED
 from d2dfl.config.seeds import LARGEST_SEED
 from d2dfl.errors import UserError
 from d2dfl.experiment.logs import LOGS
@@ -93,7 +94,7 @@ SchemeName = Annotated[
     str | None,
     typer.Option(
         "--scheme",
-        help="fedavg, fedprox, fedsgd, decentralised or semi-decentralised.  [default: fedavg]",
+        help=f"{', '.join(SCHEMES[:-1])} or {SCHEMES[-1]}.  [default: {SCHEMES[0]}]",
         show_default=False,
     ),
 ]
@@ -148,7 +149,7 @@ class Common:
 
     def _made(self) -> Config:
         """Preset and paradigm, then file, then --set, then named options: the later wins."""
-        config = preset(self.preset_name, getattr(self, "paradigm", "supervised"))
+        config = preset(self.preset_name, getattr(self, "paradigm", SUPERVISED))
         if self.config_file is not None:
             config = config.with_toml(read_text(self.config_file, "a TOML file"), str(self.config_file))
         config = config.with_texts(self.settings or [])
@@ -182,7 +183,7 @@ class Learning(Common):
     label: LabelColumn = None
     device: DeviceColumn = None
     network: LinksFile = None
-    paradigm: ParadigmName = "supervised"
+    paradigm: ParadigmName = SUPERVISED
     scheme: SchemeName = None
     rounds: Rounds = None
     edges: Edges = None

@@ -1,10 +1,16 @@
 """Settings of data, partitions, the exchange, training and energy."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from d2dfl.config.section import Section, option
 
+ParadigmName = Literal["supervised", "semi", "unsupervised", "regression"]
+PARADIGMS: tuple[ParadigmName, ...] = get_args(ParadigmName)
+SUPERVISED: ParadigmName = (
+    "supervised"  # unless another is named; partitions are labels, which a network has without data
+)
+SCHEMES = ("fedavg", "fedprox", "fedsgd", "decentralised", "semi-decentralised")  # a plug-in may bring more
 Split = Literal["own", "80/20", "validation"]  # which datapoints are learned from, which are tested on
 Summary = Literal["dispca", "projectors", "scatter"]  # what a device tells of its inputs
 Features = Literal["raw", "spectrum", "gradients", "auto"]  # what projections are made of
@@ -49,9 +55,7 @@ class DataConfig(Section):
 class PartitionConfig(Section):
     """What is known about the data, and how each device partitions it (R22 to R24, R34 to R36)."""
 
-    paradigm: Literal["supervised", "semi", "unsupervised", "regression"] = option(
-        "supervised", "all labels known, some known, none known, or a number to predict"
-    )
+    paradigm: ParadigmName = option(SUPERVISED, "all labels known, some known, none known, or a number to predict")
     components: int = option(
         16, "semi, unsupervised: principal components shared and projected on (d)", low=1, high=10_000
     )
@@ -120,7 +124,7 @@ class ExchangeConfig(Section):
 class FederationConfig(Section):
     """How the devices train and whose models are averaged when (R29, R31 to R33)."""
 
-    scheme: str = option("fedavg", "who averages with whom: fedavg, fedprox, fedsgd, decentralised, semi-decentralised")
+    scheme: str = option(SCHEMES[0], f"who averages with whom: {', '.join(SCHEMES)}")
     model: str = option("auto", "model that every device trains; auto: one that suits the dataset")
     rounds: int = option(20, "rounds", low=1, high=10_000_000)
     interval: int = option(10, "minibatches between aggregations, which is one round (tau_a)", low=1, high=1_000_000)

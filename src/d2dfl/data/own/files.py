@@ -14,6 +14,7 @@ from d2dfl.config import Config
 from d2dfl.data.arrays import read_npz
 from d2dfl.data.columns import RowError, listed
 from d2dfl.data.own.checked import OwnData, own_data
+from d2dfl.data.own.targets import TargetKind
 from d2dfl.errors import UserError, install_with
 from d2dfl.memory import check_memory
 from d2dfl.storage import CHUNK, open_plain, read_text
@@ -44,8 +45,8 @@ def check_same(path: Path, expected: str) -> None:
         raise UserError(f"{path} is not the file that the run was made with: give it as it was, or run anew with it")
 
 
-def read_own(config: Config) -> OwnData:
-    """The file that the configuration names as its dataset, checked."""
+def read_own(config: Config, learning: TargetKind = "classes") -> OwnData:
+    """The file that the configuration names as its dataset, checked; `learning` says what its targets are."""
     settings = config.data
     path = Path(settings.dataset)
     check_same(path, settings.sha256)
@@ -70,7 +71,7 @@ def read_own(config: Config) -> OwnData:
             name=path.name,
             devices=config.network.devices if config.network.file else None,  # some may hold nothing
             counted_by=config.network.file,
-            learning="numbers" if config.partition.paradigm == "regression" else "classes",
+            learning=learning,
             test=test,
             note=note,
         )
