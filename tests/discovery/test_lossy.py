@@ -9,8 +9,8 @@ from conftest import config_of
 from d2dfl import Config, Network
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game.learning import LearnerState
+from d2dfl.discovery.protocol.envelopes import Envelope
 from d2dfl.discovery.protocol.fleet import Fleet
-from d2dfl.discovery.protocol.lossy import Envelope
 from d2dfl.discovery.protocol.messages import Ask, Grant, Introduction, Now, Offer, Reply, Request
 from d2dfl.discovery.protocol.revision import Rules
 from d2dfl.discovery.protocol.weather import FOR_GOOD, Radio, Weather, radio_of

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from d2dfl.discovery.protocol.device import Device
-from d2dfl.discovery.protocol.lossy import Envelope, Post
+from d2dfl.discovery.protocol.envelopes import Envelope
+from d2dfl.discovery.protocol.lossy import Post
 from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.discovery.protocol.revision import Rules
 
