@@ -21,7 +21,6 @@ import numpy as np
 from d2dfl import Config, Network, preset
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.evaluation import evaluate, graph_of
-from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of, free_choice
 from d2dfl.discovery.methods import marginal
 from d2dfl.discovery.protocol.device import Device
@@ -41,7 +40,7 @@ def prepared(network: Network, config: Config, seed: int, kind: type[Device]) ->
     terms, edges = Terms.of(config.reward), config.discovery.edges
     board = board_of(network, terms)
     learner = marginal.introduce(board, terms, config.marginal.messages * edges, config.marginal.spread, edges)
-    cooling = marginal.cooling_of(board, terms, game.start(board, terms, edges), learner, config.marginal)
+    cooling = marginal.cooling_of(learner, config.marginal)
     keys = device_keys(seed, "marginal", 0, devices=network.devices)
     free = free_choice(board, config.discovery.no_link)
     fleet = Fleet.of(network, config, keys, learner.account, free, learner.claim, learner.useful, kind)
