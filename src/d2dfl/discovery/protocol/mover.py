@@ -86,6 +86,7 @@ class Mover(Receiver):
         """A transmitter would need more messages than are left: take back what the others have granted."""
         move, links = self._current_move(), self.holdings.links
         done = move.concerned[: move.served]
+        in_force = {self.holdings.heard[link.slot].device: link.asked for link in links if link}
         links[move.edge] = move.before
         wished = self.holdings.wishes([link.slot if link else NO_LINK for link in links])
         for link, asked in zip(links, wished, strict=True):
@@ -94,7 +95,7 @@ class Mover(Receiver):
         assert self._revision is not None
         pool = self._left_for_telling(len(done), undoing=True)
         back = Move(move.edge, NO_LINK, move.after, move.before, done, pool, undoing=True, refused=True, wished=wished)
-        back.outside, back.earlier = move.outside, move.earlier
+        back.outside, back.earlier = move.outside, in_force  # which holds where taking back is refused, too
         self._revision.move = back
         return self._request_next()
 
