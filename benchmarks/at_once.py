@@ -10,8 +10,8 @@ exchanges, so messages should grow by half the sum of both.
 
 Plain Python: a discovery with 1,000 devices takes minutes.
 
-    python benchmarks/at_once.py [--sizes 25,100] [--links 5] [--messages 200] [--networks 3] [--first 7000]
-                                 [--losses 0,0.1,0.2,0.3] [--lossy 8] [--token-up-to 1000]
+    python benchmarks/at_once.py [--sizes 25x20,100x8] [--links 5] [--messages 200] [--first 6000]
+                                 [--losses 0,0.1,0.2,0.3] [--lossy 10] [--token-up-to 100]
 """
 
 import argparse
@@ -71,16 +71,19 @@ def one_size(config: Config, seeds: range, with_token: bool) -> None:
             rows[name].append((fleet.messages, fleet.depth, objective(network, config, fleet)))
     for name, measured in rows.items():
         if measured:
-            messages, depth, value = np.mean(measured, axis=0)
-            share = f"{value / np.mean(rows['token'], axis=0)[2]:.3f}" if rows["token"] else ""
+            messages, depth, _ = np.mean(measured, axis=0)
+            ratios = np.array(measured)[:, 2] / np.array(rows["token"])[:, 2] if rows["token"] else np.array([])
+            error = ratios.std(ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else np.nan
+            share = f"{ratios.mean():.3f} ± {error:.3f} | {ratios.min():.3f}" if len(ratios) else "|"
             print(
-                f"| {config.network.devices:,} | {name} | {messages:,.0f} | {depth:,.0f} | {SECONDS * depth:,.0f} s | {share} |",
+                f"| {config.network.devices:,} | {len(measured)} | {name} | {messages:,.0f} | {depth:,.0f} | "
+                f"{SECONDS * depth:,.0f} s | {share} |",
                 flush=True,
             )
 
 
-def one_loss(config: Config, seeds: range, loss: float, lossless: list[float]) -> list[float]:
-    """Messages, messages in series and objective in the mean, as a row beside those without loss."""
+def one_loss(config: Config, seeds: range, loss: float, lossless: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
+    """Messages, time and objective in the mean, as a row beside those without loss on the same networks."""
     measured = []
     for seed in seeds:
         network = Network.generate(config, seed)
@@ -89,13 +92,15 @@ def one_loss(config: Config, seeds: range, loss: float, lossless: list[float]) -
         radio = radio_of(fleet.devices, weather, stream(seed, "weather"))
         radio.introduce()
         radio.run(rules)
-        measured.append((radio.messages, radio.now, objective(network, config, fleet)))
-    messages, depth, value = np.mean(measured, axis=0).tolist()
-    first = lossless or [messages, depth, value]
+        measured.append((radio.messages, max(radio.ends.values()), objective(network, config, fleet)))
+    messages, depth, _ = np.mean(measured, axis=0).tolist()
+    first = lossless or measured
+    ratios = np.array(measured)[:, 2] / np.array(first)[:, 2]
+    error = ratios.std(ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else np.nan
     predicted = (1 / (1 - loss) ** 2 + 1 / (1 - loss)) / 2
     print(
-        f"| {loss:.0%} | {messages:,.0f} | {messages / first[0]:.2f} | {predicted:.2f} | {SECONDS * depth:,.0f} s | "
-        f"{value / first[2]:.3f} |",
+        f"| {loss:.0%} | {messages:,.0f} | {messages / np.mean(first, axis=0)[0]:.2f} | {predicted:.2f} | "
+        f"{SECONDS * depth:,.0f} s | {ratios.mean():.3f} ± {error:.3f} |",
         flush=True,
     )
     return first
@@ -103,25 +108,26 @@ def one_loss(config: Config, seeds: range, loss: float, lossless: list[float]) -
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--sizes", default="25,100")
+    parser.add_argument("--sizes", default="25x20,100x8", help="devices x networks")
     parser.add_argument("--links", type=int, default=5)
     parser.add_argument("--messages", type=int, default=200)
-    parser.add_argument("--networks", type=int, default=3)
-    parser.add_argument("--first", type=int, default=7000)
+    parser.add_argument("--first", type=int, default=6000)
     parser.add_argument("--losses", default="0,0.1,0.2,0.3")
-    parser.add_argument("--lossy", type=int, default=8, help="networks of 25 devices for the second table")
-    parser.add_argument("--token-up-to", type=int, default=1000, help="most devices that also hand a token round")
+    parser.add_argument("--lossy", type=int, default=10, help="networks of 25 devices for the second table")
+    parser.add_argument("--token-up-to", type=int, default=100, help="most devices that also hand a token round")
     chosen = parser.parse_args()
     print(f"{chosen.links} links, {chosen.messages} messages a device and link, networks from {chosen.first} on")
     if chosen.sizes:
-        print("\n| devices | | messages | in series | at 20 ms | objective |\n|---:|---|---:|---:|---:|---:|")
-    for size in (int(text) for text in chosen.sizes.split(",") if text):
+        print("\n| devices | networks | | messages | in series | at 20 ms | objective | lowest |")
+        print("|---:|---:|---|---:|---:|---:|---:|---:|")
+    for text in (text for text in chosen.sizes.split(",") if text):
+        size, networks = (int(part) for part in text.split("x"))
         config = settings(size, chosen.links, chosen.messages)
-        one_size(config, range(chosen.first, chosen.first + chosen.networks), size <= chosen.token_up_to)
+        one_size(config, range(chosen.first, chosen.first + networks), size <= chosen.token_up_to)
     if not chosen.lossy:
         return
     print("\n| lost | messages | growth | predicted | time | objective |\n|---:|---:|---:|---:|---:|---:|")
-    lossless: list[float] = []
+    lossless: list[tuple[float, ...]] = []
     config = settings(25, chosen.links, chosen.messages)
     for loss in (float(text) for text in chosen.losses.split(",")):
         lossless = one_loss(config, range(chosen.first, chosen.first + chosen.lossy), loss, lossless)
