@@ -11,7 +11,7 @@ exchanges, so messages should grow by half the sum of both.
 Plain Python: a discovery with 1,000 devices takes minutes.
 
     python benchmarks/at_once.py [--sizes 25x20,100x8] [--links 5] [--messages 200] [--first 6000]
-                                 [--losses 0,0.1,0.2,0.3] [--lossy 10] [--token-up-to 100]
+                                 [--losses 0,0.1,0.2,0.3] [--lossy 10] [--token 1] [--token-up-to 100]
 """
 
 import argparse
@@ -28,6 +28,7 @@ from d2dfl.discovery.protocol.fleet import Fleet
 from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.discovery.protocol.revision import Rules
 from d2dfl.discovery.protocol.weather import Weather, radio_of
+from d2dfl.discovery.task import Task
 from d2dfl.rng import device_keys, stream
 
 SECONDS = 0.02  # that a message takes
@@ -58,28 +59,37 @@ def settings(devices: int, links: int, messages: int) -> Config:
     )
 
 
-def one_size(config: Config, seeds: range, with_token: bool) -> None:
-    rows: dict[str, list[tuple[float, float, float]]] = {"token": [], "at the same time": []}
+def run_all(network: Network, config: Config, seed: int, kind: type[Device]) -> Fleet:
+    fleet, rules = prepared(network, config, seed, kind)
+    fleet.introduce()
+    (fleet.run_at_once if kind is OwnClock else fleet.run)(rules)
+    return fleet
+
+
+def one_size(config: Config, seeds: range, token_runs: int) -> None:
+    """What the token finds is computed by the compiled learner, which tests hold to be the same link for link."""
+    ratios, rows = [], []
     for seed in seeds:
         network = Network.generate(config, seed)
-        for name, kind in (("token", Device), ("at the same time", OwnClock)):
-            if name == "token" and not with_token:
-                continue
-            fleet, rules = prepared(network, config, seed, kind)
-            fleet.introduce()
-            (fleet.run if kind is Device else fleet.run_at_once)(rules)
-            rows[name].append((fleet.messages, fleet.depth, objective(network, config, fleet)))
-    for name, measured in rows.items():
-        if measured:
-            messages, depth, _ = np.mean(measured, axis=0)
-            ratios = np.array(measured)[:, 2] / np.array(rows["token"])[:, 2] if rows["token"] else np.array([])
-            error = ratios.std(ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else np.nan
-            share = f"{ratios.mean():.3f} ± {error:.3f} | {ratios.min():.3f}" if len(ratios) else "|"
-            print(
-                f"| {config.network.devices:,} | {len(measured)} | {name} | {messages:,.0f} | {depth:,.0f} | "
-                f"{SECONDS * depth:,.0f} s | {share} |",
-                flush=True,
-            )
+        fleet = run_all(network, config, seed, OwnClock)
+        in_turns = marginal.find(Task(network, config, seed, edges=config.discovery.edges))
+        worth = evaluate(network, graph_of(network, in_turns.slots, config.reward.over_ask), config.reward).objective
+        ratios.append(objective(network, config, fleet) / worth)
+        rows.append((fleet.messages, fleet.depth))
+    tokens = [run_all(Network.generate(config, seed), config, seed, Device) for seed in seeds[:token_runs]]
+    if tokens:
+        show(config, "token", [(fleet.messages, fleet.depth) for fleet in tokens], "1 | 1")
+    error = np.std(ratios, ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else np.nan
+    show(config, "at the same time", rows, f"{np.mean(ratios):.3f} ± {error:.3f} | {min(ratios):.3f}")
+
+
+def show(config: Config, name: str, measured: list[tuple[float, float]], share: str) -> None:
+    messages, depth = np.mean(measured, axis=0)
+    print(
+        f"| {config.network.devices:,} | {len(measured)} | {name} | {messages:,.0f} | {depth:,.0f} | "
+        f"{SECONDS * depth:,.0f} s | {share} |",
+        flush=True,
+    )
 
 
 def one_loss(config: Config, seeds: range, loss: float, lossless: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
@@ -114,6 +124,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=6000)
     parser.add_argument("--losses", default="0,0.1,0.2,0.3")
     parser.add_argument("--lossy", type=int, default=10, help="networks of 25 devices for the second table")
+    parser.add_argument("--token", type=int, default=1, help="networks on which devices also hand a token round")
     parser.add_argument("--token-up-to", type=int, default=100, help="most devices that also hand a token round")
     chosen = parser.parse_args()
     print(f"{chosen.links} links, {chosen.messages} messages a device and link, networks from {chosen.first} on")
@@ -123,7 +134,7 @@ def main() -> None:
     for text in (text for text in chosen.sizes.split(",") if text):
         size, networks = (int(part) for part in text.split("x"))
         config = settings(size, chosen.links, chosen.messages)
-        one_size(config, range(chosen.first, chosen.first + networks), size <= chosen.token_up_to)
+        one_size(config, range(chosen.first, chosen.first + networks), chosen.token * (size <= chosen.token_up_to))
     if not chosen.lossy:
         return
     print("\n| lost | messages | growth | predicted | time | objective |\n|---:|---:|---:|---:|---:|---:|")
