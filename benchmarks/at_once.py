@@ -40,12 +40,13 @@ def prepared(network: Network, config: Config, seed: int, kind: type[Device]) ->
     """Devices before their introductions, and the rules that they agree on."""
     terms, edges = Terms.of(config.reward), config.discovery.edges
     board = board_of(network, terms)
-    learner = marginal.introduce(board, terms, config.marginal.messages * edges, config.marginal.spread, edges)
+    cycles, budget = marginal.cycles_of(config.marginal), config.marginal.messages * edges
+    learner = marginal.introduce(board, terms, budget, config.marginal.spread, edges, cycles=cycles)
     cooling = marginal.cooling_of(learner, config.marginal)
     keys = device_keys(seed, "marginal", 0, devices=network.devices)
     free = free_choice(board, config.discovery.no_link)
     fleet = Fleet.of(network, config, keys, learner.account, free, learner.claim, learner.useful, kind)
-    return fleet, Rules(*cooling, network.devices)
+    return fleet, Rules(*cooling, network.devices, cycles)
 
 
 def objective(network: Network, config: Config, fleet: Fleet) -> float:

@@ -5,7 +5,7 @@ whoever looks best (receiver.py), tries it, and keeps it or takes it back (mover
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from d2dfl.discovery.protocol.messages import (
     Ask,
@@ -14,15 +14,18 @@ from d2dfl.discovery.protocol.messages import (
     Grant,
     Introduction,
     Message,
+    NextCycle,
     Now,
     Offer,
+    Ready,
     Reply,
     Request,
     Taken,
     Token,
 )
 from d2dfl.discovery.protocol.mover import Mover
-from d2dfl.discovery.protocol.revision import LEAST_MOVE, TURN, Move
+from d2dfl.discovery.protocol.remembered import Remembered
+from d2dfl.discovery.protocol.revision import LEAST_MOVE, SLIGHT, TURN, Move
 
 
 @dataclass
@@ -34,11 +37,13 @@ class Device(Mover):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._remembered: Remembered | None = None
+        self._getting_ready: set[int] = set()  # who has not said yet whether it goes on with the next cycle
         self._handlers = self._table()
 
     @property
     def may_go_on(self) -> bool:
-        return bool(self.useful) and self.account - self.spent >= TURN + LEAST_MOVE
+        return bool(self.useful) and self._left >= TURN + LEAST_MOVE
 
     # Messages
 
@@ -58,11 +63,14 @@ class Device(Mover):
             Grant: self._granted,
             Token: self._begin,
             Taken: lambda *_: [],
+            NextCycle: self._next_cycle,
+            Ready: self._ready,
             End: self._end,
         }
 
     def _end(self, sender: int, content: Content) -> list[Message]:
-        self.ended = True
+        assert isinstance(content, End)
+        self._finish(content.back)
         return [self._say(sender, Taken())]
 
     # The token
@@ -93,7 +101,7 @@ class Device(Mover):
                 more_worth -= self.clusters.term(self.holdings, cluster, use[cluster])
                 use[cluster] += more
                 more_worth += self.clusters.term(self.holdings, cluster, use[cluster])
-        self.token = Token(tuple(use), token.quiet, token.stopped)
+        self.token = replace(token, use=tuple(use))
         return self._decide(change + more_worth)
 
     def _pass_on(self, changed: bool, stop: bool = False) -> list[Message]:
@@ -107,6 +115,61 @@ class Device(Mover):
         order = [(self.number + step) % rules.devices for step in range(1, rules.devices + 1)]
         following = [name for name in order if name not in stopped]
         if not following or quiet >= rules.patience * rules.devices:
-            self.ended = True
-            return [self._say(name, End()) for name in order if name != self.number]
-        return [self._say(following[0], Token(token.use, quiet, frozenset(stopped)))]
+            return self._end_cycle(token)
+        return [self._say(following[0], replace(token, quiet=quiet, stopped=frozenset(stopped)))]
+
+    # Cycles
+
+    def _add_gain(self, gain: float) -> None:
+        if self.token is not None:  # which is not there when all revise at once
+            self.token = replace(self.token, gained=self.token.gained + gain)
+
+    def _end_cycle(self, token: Token) -> list[Message]:
+        """Who holds the token at the end of a cycle tells everybody to stay or to go back."""
+        rules = self.rules
+        assert rules is not None
+        back = token.best is not None and token.gained <= token.best[0] + SLIGHT
+        gained, use = token.best if back and token.best else (token.gained, token.use)
+        others = [(self.number + step) % rules.devices for step in range(1, rules.devices)]
+        if token.cycle + 1 == rules.cycles:
+            self._finish(back)
+            return [self._say(name, End(back)) for name in others]
+        self._turn_over(back)
+        stopped = frozenset() if self.may_go_on else frozenset({self.number})
+        self.token = Token(use, 0, stopped, token.cycle + 1, gained, (gained, use))
+        self._getting_ready = set(others)
+        return [self._say(name, NextCycle(back)) for name in others]
+
+    def _next_cycle(self, sender: int, content: Content) -> list[Message]:
+        assert isinstance(content, NextCycle)
+        self._turn_over(content.back)
+        return [self._say(sender, Ready(self.may_go_on))]
+
+    def _ready(self, sender: int, content: Content) -> list[Message]:
+        """When all are ready, the lowest number that goes on begins."""
+        assert isinstance(content, Ready)
+        token, rules = self.token, self.rules
+        assert token is not None
+        assert rules is not None
+        if not content.goes_on:
+            token = self.token = replace(token, stopped=token.stopped | {sender})
+        self._getting_ready.discard(sender)
+        if self._getting_ready:
+            return []
+        self.token = None
+        going = [name for name in range(rules.devices) if name not in token.stopped]
+        return [self._say(going[0], token)] if going else self._end_cycle(token)
+
+    def _turn_over(self, back: bool) -> None:
+        self._stay_or_go_back(back)
+        self._began, self.cycle = self.spent, self.cycle + 1
+
+    def _finish(self, back: bool) -> None:
+        self._stay_or_go_back(back)
+        self.ended = True
+
+    def _stay_or_go_back(self, back: bool) -> None:
+        if not back:
+            self._remembered = Remembered.of(self.holdings, self.giving)
+        elif self._remembered is not None:
+            self._remembered.restore(self.holdings, self.giving)

@@ -16,9 +16,13 @@ class Mover(Receiver):
         """What clusters take from outside, anew, and by how much N times the objective changes with it."""
         raise NotImplementedError
 
+    def _add_gain(self, gain: float) -> None:
+        """A move that is kept has brought so much."""
+        raise NotImplementedError
+
     def _left_for_telling(self, concerned: int, undoing: bool) -> int:
         """Messages that a move may cost beyond those to the transmitters concerned; what is taken back was put by before."""
-        return UNLIMITED if undoing else self.account - self.spent - 4 * concerned
+        return UNLIMITED if undoing else self._left - 4 * concerned
 
     def _allowance(self, move: Move) -> int:
         """Messages that the next transmitter may spend on telling others, when as many may be needed to take it back."""
@@ -123,6 +127,7 @@ class Mover(Receiver):
         beyond = self.claim.get(move.slot, 0.0) - self.claim.get(old, 0.0)
         forced = old == NO_LINK and not self.free
         if forced or self._keeps(change + beyond, revision.expected + beyond):
+            self._add_gain(change + beyond)
             return self._pass_on(True)
         return self._move(move.after, move.before, undoing=True)
 

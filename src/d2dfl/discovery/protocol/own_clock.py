@@ -139,7 +139,7 @@ class OwnClock(Ending):
     # What others may be told, and what is left when it is too much
 
     def _left_for_telling(self, concerned: int, undoing: bool) -> int:
-        return self.account - self.spent - (2 if undoing else 4) * concerned
+        return self._left - (2 if undoing else 4) * concerned
 
     def _allowance(self, move: Move) -> int:
         return 2 * max(move.pool // (2 if move.undoing else 4), 0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from d2dfl.discovery.plain.reference import plain_uniform
 from d2dfl.discovery.protocol.holdings import Link, List, Told
 from d2dfl.discovery.protocol.messages import Ask, Content, Introduction, Message, Now, Offer, Reply
-from d2dfl.discovery.protocol.revision import ASKED, NO_LINK, SLIGHT, Revision, Rules
+from d2dfl.discovery.protocol.revision import ASKED, NO_LINK, REHEAT, SLIGHT, Revision, Rules
 from d2dfl.discovery.protocol.transmitter import Transmitter
 from d2dfl.discovery.protocol.weighing import Clusters, expected_worth, nothing_told
 
@@ -24,9 +24,11 @@ class Receiver(Transmitter):
     spent: int = 0
     draws: int = 0
     turns: int = 0
+    cycle: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._began = 0  # what it had spent when this cycle began
         self._revision: Revision | None = None
         self._start_outside = 0.0
         self._useful: list[int] | None = None
@@ -44,6 +46,16 @@ class Receiver(Transmitter):
                 if any(n > 0.0 and s > 0.0 for n, s in zip(need, there.spare, strict=True))
             ]
         return self._useful
+
+    @property
+    def _limit(self) -> int:
+        """What it may have spent when this cycle ends."""
+        cycles = self.rules.cycles if self.rules else 1
+        return self._began + (self.account - self._began) // (cycles - self.cycle)
+
+    @property
+    def _left(self) -> int:
+        return self._limit - self.spent
 
     def best_alone(self) -> float:
         """The best gain that it could have if nobody else asked: its part of the unit of temperatures."""
@@ -105,9 +117,10 @@ class Receiver(Transmitter):
         assert self.rules is not None
         edge = self.turns % len(self.holdings.links)
         self.turns += 1
-        hot = self.rules.hot
-        temperature = hot * max(0.0, 1.0 - self.spent / (self.rules.cold * self.account))
-        restless = 2.0 * plain_uniform(self.key, self.turns + (1 << 40)) * self.rules.restless * hot
+        hot = self.rules.hot * (REHEAT if self.cycle else 1.0)
+        fallen = (self.spent - self._began) / (self.rules.cold * (self._limit - self._began))
+        temperature = hot * max(0.0, 1.0 - fallen)
+        restless = 2.0 * plain_uniform(self.key, self.turns + (1 << 40)) * self.rules.restless * self.rules.hot
         noise = max(temperature, restless)
         extra = {NO_LINK: self._gumbel(noise)} if self.free else {}
         others = {link.slot for place, link in enumerate(self.holdings.links) if link and place != edge}
@@ -155,7 +168,7 @@ class Receiver(Transmitter):
                     top, best = slot, worth
         if top in (old, NO_LINK) or top in revision.answers:
             return self._pass_on(False) if top == old else self._try(old, top)
-        if len(revision.answers) == ASKED or self.account - self.spent < 2:
+        if len(revision.answers) == ASKED or self._left < 2:
             return self._pass_on(False)
         self.spent += 2
         revision.asking = self.holdings.heard[top].device

@@ -67,7 +67,7 @@ class Radio:
             for time in times:
                 self._push(time, name, None)
         for post in self.posts:
-            post.device.rules = rules
+            post.device.rules = rules._replace(cycles=1)  # as in Fleet.run_at_once
             post.post(post.device.first_wake(), self.now)
             self._set_timer(post)
         self._run()
