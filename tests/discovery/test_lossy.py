@@ -162,6 +162,6 @@ def test_loss_costs_messages_and_not_the_objective() -> None:
             fleet, radio = case.run(weather)
             found.append((case.objective(fleet), radio.messages))
     (value, messages), (value_lost, messages_lost) = np.mean(calm, axis=0), np.mean(rough, axis=0)
-    assert value_lost > 0.98 * value
+    assert value_lost > 0.985 * value
     predicted = (1 / 0.7**2 + 1 / 0.7) / 2
     assert 0.9 * predicted < messages_lost / messages < 1.15 * predicted
