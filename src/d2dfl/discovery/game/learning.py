@@ -27,7 +27,7 @@ class LearnerState(NamedTuple):
     introduced: NDArray[np.float64]  # [transmitter, label] worth of giving, as told at the start
     bonus: NDArray[np.float32]  # data clusters: [receiver, slot] what the transmitter itself won when it was tried last
     claim: NDArray[np.float32]  # [receiver, slot] what the link is worth to the receiver beyond the objective
-    unit: NDArray[np.float64]  # [1] mean gain that a device could have alone
+    unit: NDArray[np.float64]  # [1] what a device expects of its best link, in the mean
     account: NDArray[np.int64]  # [device] messages that its revisions may take until this cycle ends
     spent: NDArray[np.int64]  # [device] messages that they took
     began: NDArray[np.int64]  # [device] those that they had taken when this cycle began

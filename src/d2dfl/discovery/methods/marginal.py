@@ -14,7 +14,7 @@ move's marginal contribution, J with it minus J without. It is kept if it improv
 as often as log-linear learning does. Else it is taken back. So the game is an exact potential game with the network's
 objective as its potential, estimates only decide what is tried, and a cold network never gets worse.
 
-Nobody knows anything of the whole network but two masked sums at the start (the population's counts; the mean gain that
+Nobody knows anything of the whole network but two masked sums at the start (the population's counts; the mean worth of a first link that
 temperatures are measured in). A device's temperature falls with what it has spent of its own account. From COLD of it
 on only improvements are kept, and proposals stay noisy, so that other links are tried than those that look best. A token
 brings the turn to the next device and counts the turns since something changed. With a budget for several coolings (`marginal.cycle`),
@@ -36,11 +36,11 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.cycles import BestCycle, begin_cycle
 from d2dfl.discovery.game.learning import NO_DEVICE, Cooling, LearnerState
-from d2dfl.discovery.game.offers import introductory_prices, nothing_told
+from d2dfl.discovery.game.offers import nothing_told
 from d2dfl.discovery.game.pair_claims import claim_values
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.game.state import start
-from d2dfl.discovery.game.units import gains_alone
+from d2dfl.discovery.game.units import gains_alone, introduced_worth
 from d2dfl.discovery.methods.costs import INTRODUCTIONS
 from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
 from d2dfl.partition.masked.bill import masked_sum_cost
@@ -79,14 +79,14 @@ def introduce(
     heard = known.sum(axis=1)
     if board.gauss is None:
         useful = known & _useful(board)
-        introduced = np.asarray(introductory_prices(board, terms))
         numbers, told_sums, times = partitions, 0.0, 1
     else:
         # Clusters of the transmitter there and of the receiver back, and everybody's sums to begin with.
-        useful, introduced = known, np.zeros((0, partitions))
+        useful = known
         d = components_of(board.gauss.own.shape[2])
         numbers, told_sums, times = int(partitions * (d + d * (d + 1) / 2.0)), 2.0 * (d * (d + 1.0) + 2.0 * d + 2.0), 2
-    unit = unit_of(board, terms, useful, edges)
+    introduced = introduced_worth(board, terms)
+    unit = unit_of(board, terms, introduced, useful, edges)
     claim, lists, sketches = _claims(board, terms, known, spread * unit, edges, label_distance)
     told = (devices, edges, partitions) if board.gauss is None else (0, edges, partitions)
     sums = masked_sum_cost(devices, [partitions, 1, *sketches], word_bits=WORD_BITS)
@@ -195,10 +195,12 @@ def _stride(learner: LearnerState) -> int:
     return 1 + int(learner.account.sum()) // (8 * STRIDES)
 
 
-def unit_of(board: Board, terms: Terms, useful: NDArray[np.bool_], edges: int) -> float:
-    """What temperatures and claims are measured in: the mean over the devices of the best gain that each could have alone."""
+def unit_of(
+    board: Board, terms: Terms, introduced: NDArray[np.float64], useful: NDArray[np.bool_], edges: int
+) -> float:
+    """What temperatures and claims are measured in: the mean over the devices of what each expects of its best link."""
     word = FixedPoint(len(useful), LARGEST_GAIN, WORD_BITS)  # as devices write it for the masked sum
-    gains = np.minimum(gains_alone(board, terms, start(board, terms, edges), useful), LARGEST_GAIN)
+    gains = np.minimum(gains_alone(board, terms, start(board, terms, edges), introduced, useful), LARGEST_GAIN)
     return float(word.numbers(word.words(gains).sum(keepdims=True))[0]) / len(gains)
 
 

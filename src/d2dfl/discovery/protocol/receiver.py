@@ -58,15 +58,17 @@ class Receiver(Transmitter):
         return self._limit - self.spent
 
     def best_alone(self) -> float:
-        """The best gain that it could have if nobody else asked: its part of the unit of temperatures."""
+        """What it expects of its best link while nobody else asks: its part of the unit of temperatures."""
         here, best = self.holdings.standing(), 0.0
         for slot in self.useful:
             link = Link(slot, self.holdings.wishes([slot])[0], [], nothing_told(self.holdings, slot))
             after, sent, there = self.holdings.kept(), self.holdings.kept(), self.holdings.heard[slot]
+            gain = 0.0
             for label, amount in enumerate(self.holdings.expected(link)):
                 sent[label] += amount
                 after[label] += amount * there.arrives
-            best = max(best, self.holdings.weight * (self.holdings.worth(after, sent, there.drop) - here))
+                gain += amount * there.giving[label]  # to the transmitter
+            best = max(best, gain + self.holdings.weight * (self.holdings.worth(after, sent, there.drop) - here))
         return best
 
     # What it is told

@@ -1,4 +1,4 @@
-"""The two masked sums before devices begin: the population's counts, and the mean gain that temperatures are measured in.
+"""The two masked sums before devices begin: the population's counts, and the mean of what a best link is expected to bring, in which temperatures are measured.
 
 Devices of discovery and their sides of the masked sums (partition/masked, with keys from partition/masked/keys.py on real devices) stand
 side by side: only a device's own numbers go in, and only the total comes out.
@@ -36,7 +36,7 @@ def tell_population(
 def tell_unit(
     devices: Sequence[Device], sides: Sequence[MaskedDevice], silent: Mapping[int, Kind] | None = None
 ) -> tuple[float | None, Transcript]:
-    """The mean over devices of the best gain that each could have alone, once they are introduced; None where the sum failed."""
+    """The mean over devices of what each expects of its best link, once they are introduced; None where the sum failed."""
     code = FixedPoint(len(devices), LARGEST_GAIN, sides[0].plan.bits)
     words = [code.words(np.array([min(device.best_alone(), LARGEST_GAIN)])) for device in devices]
     told = run_sum(sides, GAINS, words, silent)
