@@ -29,7 +29,8 @@ from dataclasses import dataclass, field
 from d2dfl.discovery.plain.reference import plain_uniform
 from d2dfl.discovery.protocol.ending import Ending
 from d2dfl.discovery.protocol.giving import SAME
-from d2dfl.discovery.protocol.messages import Content, Done, Message, Outside, Reply, Total, Wake
+from d2dfl.discovery.protocol.messages import Content, Done, Message, Now, Outside, Reply, Total, Wake
+from d2dfl.discovery.protocol.receiver import told_by
 from d2dfl.discovery.protocol.revision import NO_LINK, TURN, Move
 
 FINISH = 2  # messages of a device to say that it is done, besides those of the end
@@ -131,10 +132,19 @@ class OwnClock(Ending):
 
     def _told_now(self, sender: int, content: Content) -> list[Message]:
         (message,) = super()._told_now(sender, content)
+        self._hear_of_released(sender, content)
         reply = message.content
         assert isinstance(reply, Reply)
         change = reply.change + self._takes_more(reply.outside)
         return [self._say(sender, Reply(change, self.cluster, 0.0, reply.prices))]
+
+    def _hear_of_released(self, sender: int, content: Content) -> None:
+        """A link that it is giving back has another share now: it is its own again should giving back be refused."""
+        assert isinstance(content, Now)
+        move = self._revision.move if self._revision else None
+        link = move.before if move else None
+        if link is not None and self._link_to(sender) is None and self.holdings.heard[link.slot].device == sender:
+            link.granted, link.told = list(content.granted), told_by(content.offer)
 
     # What others may be told, and what is left when it is too much
 
