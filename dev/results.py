@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 from d2dfl.paper.catalogue import experiment_names
-from d2dfl.paper.terms import LEARNERS, TERMS, Terms
+from d2dfl.paper.terms import LEARNERS, TERMS, EqualTerms
 from d2dfl.paper.verdicts import RULE
 from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Findings, Verdict, span
 from main_run import main_table
@@ -181,7 +181,7 @@ def headline(folders: list[Path], equal_only: bool = False) -> list[str]:
     return [*rows, line("i.i.d. shuffle", [cell(column, ["i.i.d. shuffle"]) for column, _ in columns])]
 
 
-def best_rules(terms: Terms, columns: list[tuple[dict[str, tuple[str, ...]], dict[str, str]]]) -> list[str]:
+def best_rules(terms: EqualTerms, columns: list[tuple[dict[str, tuple[str, ...]], dict[str, str]]]) -> list[str]:
     """Unknown unless all of them were measured."""
     names = [item.title for item in (*terms.rules, terms.gcn)]
     return [cell(column, names) if all(name in column for name in names) else "–" for column, _ in columns]

@@ -9,17 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_runs import COMPARE
 
 from calling import SMALL, call
 from d2dfl.discovery import methods
 from d2dfl.network.files import load_network
 
 DISCOVER = ["discover", *SMALL]
-COMPARE = [
-    "compare",
-    *("--methods", "closest", "--seeds", "1", "--devices", "4", "--rounds", "1"),
-    *("--set", "data.samples=20", "--set", "federation.interval=1"),
-]
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, bytes]]:

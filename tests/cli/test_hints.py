@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from test_cli_safety import COMPARE
+from small_runs import COMPARE
 
 from calling import SMALL, call
 from d2dfl import plugins

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_cli_safety import COMPARE
+from small_runs import COMPARE
 
 from calling import call
 

@@ -89,7 +89,7 @@ def test_power_is_seen_on_one_scale_whatever_its_unit() -> None:
     assert network.rss is not None
     loud = replace(network, rss=network.rss * 1e9)
     gauges = [graphnet.gauge_of(gcn.training_systems(Task(one, config, 0)), power=True) for one in (network, loud)]
-    quiet_scene, loud_scene = (graphnet.scene_of(*pair) for pair in zip((network, loud), gauges, strict=True))
+    quiet_scene, loud_scene = (graphnet.input_of(*pair) for pair in zip((network, loud), gauges, strict=True))
     torch.testing.assert_close(quiet_scene.features, loud_scene.features)
     torch.testing.assert_close(quiet_scene.weights, loud_scene.weights)
 
@@ -164,7 +164,7 @@ def test_a_batch_scores_like_its_systems_one_by_one() -> None:
     systems = gcn.training_systems(task)
     gauge = graphnet.gauge_of(systems, power=True)
     net = graphnet.make_net(len(gauge.center), 0)
-    lessons = [(graphnet.scene_of(system, gauge), gcn.right_links(task, system)) for system in systems]
+    lessons = [(graphnet.input_of(system, gauge), gcn.right_links(task, system)) for system in systems]
     batch, right = graphnet.joined(lessons)
     np.testing.assert_array_equal(right.numpy(), np.concatenate([one for _, one in lessons]))
     alone = torch.cat([graphnet.logits(net, graphnet.embed(net, scene), scene.links) for scene, _ in lessons])
@@ -175,7 +175,7 @@ def test_the_pair_is_ordered() -> None:
     config = config_of("best", **FAST)
     network = Network.generate(config, 0)
     gauge = graphnet.gauge_of([network], power=True)
-    net, scene = graphnet.make_net(len(gauge.center), 0), graphnet.scene_of(network, gauge)
+    net, scene = graphnet.make_net(len(gauge.center), 0), graphnet.input_of(network, gauge)
     embedding = graphnet.embed(net, scene)
     assert not torch.allclose(
         graphnet.logits(net, embedding, scene.links), graphnet.logits(net, embedding, scene.links.flip(0))
@@ -197,7 +197,7 @@ def test_it_learns_to_tell_good_links() -> None:
     systems = gcn.training_systems(task)
     gauge = graphnet.gauge_of(systems, power=True)
     net = graphnet.make_net(len(gauge.center), 0)
-    lessons = [(graphnet.scene_of(system, gauge), gcn.right_links(task, system)) for system in systems]
+    lessons = [(graphnet.input_of(system, gauge), gcn.right_links(task, system)) for system in systems]
     with graphnet.torch_on_one_core():
         losses = graphnet.train(net, lessons, task)
     assert losses[-1] < 0.3 < 0.5 < losses[0]  # 0.35: always the share of right links, 1 in 9
@@ -205,7 +205,7 @@ def test_it_learns_to_tell_good_links() -> None:
     for seed in range(100, 115):
         network = Network.generate(config, seed)
         worth = worth_of(task, network)
-        slots = graphnet.best_slots(net, graphnet.scene_of(network, gauge), network.candidates, stream(seed, "ties"))
+        slots = graphnet.best_slots(net, graphnet.input_of(network, gauge), network.candidates, stream(seed, "ties"))
         ahead.append(worth[np.arange(10), slots[:, 0]].mean() - worth.mean())
     assert np.mean(ahead) > 2 * np.std(ahead) / np.sqrt(len(ahead))
     assert np.mean(ahead) > 0.02
@@ -224,7 +224,7 @@ def test_equal_scores_are_told_apart_by_chance() -> None:
     config = config_of("best", **FAST, **{"network.devices": 30})
     network = Network.generate(config, 0)
     gauge = graphnet.gauge_of([network], power=True)
-    net, scene = graphnet.make_net(len(gauge.center), 0), graphnet.scene_of(network, gauge)
+    net, scene = graphnet.make_net(len(gauge.center), 0), graphnet.input_of(network, gauge)
     with torch.no_grad():
         net.verdict.weight.zero_()
     one, same, other = (graphnet.best_slots(net, scene, network.candidates, stream(s, "ties")) for s in (0, 0, 1))

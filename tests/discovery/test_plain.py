@@ -11,7 +11,7 @@ from d2dfl import Network, preset
 from d2dfl.config.sections.graph import BudgetRule, RewardKind, ThresholdRule
 from d2dfl.discovery.equations.diversity import BUILT_IN
 from d2dfl.discovery.equations.messages import LEAST, exchange
-from d2dfl.discovery.equations.reward import Terms, cluster_terms, local_rewards
+from d2dfl.discovery.equations.reward import Terms, budget_term, local_rewards
 from d2dfl.discovery.plain import reference
 
 
@@ -59,7 +59,8 @@ def test_compiled_budget_terms_equal_the_loops(rule: str) -> None:
     network = Network.generate(config, 5)
     outside = np.random.default_rng(0).uniform(0, 2 * network.budget.mean(), 7)
     used = np.bincount(network.cluster, weights=outside, minlength=len(network.budget))
-    found = cluster_terms(Terms.of(config.reward), network.budget, used)
+    terms = Terms.of(config.reward)
+    found = [budget_term(terms, own, asked) for own, asked in zip(network.budget, used, strict=True)]
     assert np.allclose(found, reference.plain_budget_terms(network, config.reward, outside.tolist()))
 
 

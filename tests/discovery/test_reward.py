@@ -10,7 +10,7 @@ from scipy.stats import wasserstein_distance
 from d2dfl import Config, Network, preset
 from d2dfl.config import RewardConfig
 from d2dfl.discovery.equations.diversity import BUILT_IN, distance, distances_to, metric_code
-from d2dfl.discovery.equations.reward import Terms, cluster_terms, objective, overall_rewards
+from d2dfl.discovery.equations.reward import Terms, budget_term, objective, overall_rewards
 from d2dfl.discovery.evaluation import evaluate, graph_of, share_of
 from d2dfl.discovery.plain.reference import plain_distance
 
@@ -103,7 +103,8 @@ def test_the_objective_is_the_mean_of_overall_rewards(clustered: bool, rule: str
     agreement = 0.4 if clustered else 0.0
     read = objective(terms, local, agreement, members, budget, used)
     common = 1.5 * agreement if clustered else local.mean()  # J as the paper writes it, from r and the budget terms
-    shared = 0.3 * (common + 0.7 * (members / 12 * cluster_terms(terms, budget, used)).sum())
+    asked = np.array([budget_term(terms, own, out) for own, out in zip(budget, used, strict=True)])
+    shared = 0.3 * (common + 0.7 * (members / 12 * asked).sum())
     assert read == pytest.approx(local.mean() + shared)
     rewards, cluster = np.empty(12), np.repeat(np.arange(3), members.astype(int))
     overall_rewards(terms, local, agreement, cluster, budget, used.copy(), rewards)

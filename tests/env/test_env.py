@@ -4,21 +4,16 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from phones import three_phones, worth
 
 from conftest import config_of
 from d2dfl import Config, Network, UserError
 from d2dfl.discovery.equations.messages import exchange
-from d2dfl.discovery.evaluation import Evaluation, evaluate, graph_of
 from d2dfl.discovery.methods import qlearning
 from d2dfl.discovery.task import Task
 from d2dfl.env.vector import Outcome, VectorGame
 from d2dfl.network import channel
 from networks import clustered
-
-
-def worth(network: Network, links: np.ndarray, config: Config) -> Evaluation:
-    over_ask = config.reward.threshold_rule == "over-ask"
-    return evaluate(network, graph_of(network, links, over_ask), config.reward)
 
 
 def rounds(game: VectorGame, number: int, seed: int = 0) -> Iterator[tuple[int, Outcome]]:
@@ -100,15 +95,6 @@ def test_reset_forgets_everything() -> None:
     np.testing.assert_array_equal(first, again)
     game.reset(4)
     assert (game.observe() != first[0]).any()
-
-
-def three_phones() -> Network:
-    """Device 0 lacks 20 of partition 1 and hears 1 and 2; device 2 hears only 1, over a lossless link."""
-    trust = np.ones((3, 3, 2))
-    trust[0, 2] = [1, 0]
-    drop = np.array([[0.0, 0.5, 0.2], [1.0, 0.0, 0.3], [1.0, 0.0, 0.0]])
-    counts = np.array([[70, 10], [10, 54], [40, 10]])
-    return Network.from_arrays(counts=counts, threshold=np.full((3, 2), 30), trust=trust, drop=drop)
 
 
 def test_an_observation_by_hand() -> None:

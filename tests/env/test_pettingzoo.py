@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_env import three_phones, worth
+from phones import three_phones, worth
 
 from conftest import config_of
 from d2dfl import Config, Network, UserError

@@ -13,7 +13,7 @@ from d2dfl import UserError, preset
 from d2dfl.data.datasets import load
 from d2dfl.discovery.methods import IID, methods_named
 from d2dfl.experiment.compare import compare
-from d2dfl.experiment.findings import against_table, cells, findings, markdown, table_of
+from d2dfl.experiment.findings import against_table, findings, markdown, shown_cells, table_of
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import setting_of
@@ -125,7 +125,7 @@ def test_methods_are_held_against_the_best_other_one_on_the_same_seeds(tmp_path:
     assert rows["iid"].against is None
     low, high = rows["marginal"].interval
     assert (low + high) / 2 == pytest.approx(0.71)
-    assert f"0.710 ± {high - 0.71:.3f}" in cells(rows["marginal"])
+    assert f"0.710 ± {high - 0.71:.3f}" in shown_cells(rows["marginal"])
     lines = {row[0]: row[1:] for row in against_table(result).rows}
     assert lines["marginal"] == ("none", f"+0.108 [{0.325 / 3 - half:.3f}, {0.325 / 3 + half:.3f}]", "ahead")
     assert set(lines) == {"marginal", "closest", "none"}
@@ -145,7 +145,7 @@ def test_the_table_says_what_it_shows(tmp_path: Path) -> None:
     result = compared(tmp_path / "one", config, ["closest"], [0])
     table = table_of(result)
     assert not any("±" in cell for row in table.rows for cell in row)
-    assert cells(replace(result.rows[0], gap_closed=-0.001, moved=-0.0))[2:5:2] == ["0.00", "0"]
+    assert shown_cells(replace(result.rows[0], gap_closed=-0.001, moved=-0.0))[2:5:2] == ["0.00", "0"]
     flat = [{**values, "scores": [0.5] * len(values["scores"]), "higher_is_better": False} for values in result.values]
     flat[0]["scores"] = [0.6] * len(flat[0]["scores"])  # worse, where lower is better: it never gets to 0.5
     unknown = table_of(replace(result, values=tuple(flat))).words

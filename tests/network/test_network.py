@@ -4,17 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_networks import small
 
-from d2dfl import Config, Network, UserError, preset
+from d2dfl import Network, UserError
 from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.network import channel, trust
 from d2dfl.network.clusters import dense
 from d2dfl.network.network import label_skewed_counts, thresholds
 from networks import unreliable_pair
-
-
-def small(**changes: object) -> Config:
-    return preset("best").with_(**{"network.devices": 8, **changes})
 
 
 def test_drop_probability_at_the_papers_figures() -> None:

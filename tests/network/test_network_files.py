@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_network import small
+from small_networks import small
 
 from d2dfl import Network, UserError
 from d2dfl.network.clusters import dense

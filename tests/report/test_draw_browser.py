@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_draw import check, example
+from drawn import check, example
 
 from browser import NEEDED, PATIENCE, Tab, chromium
 from d2dfl.report.drawing.picture import draw_graph, draw_row

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_draw import example, plotly_arguments
+from drawn import example, plotly_arguments
 
 from d2dfl import Network, discover, preset, share
 from d2dfl.experiment.maps import layer_of, map_of

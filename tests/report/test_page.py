@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile import HOSTILE, everywhere
 from reading import demo_folders
 
 import demo_findings as demo
@@ -22,8 +23,6 @@ from d2dfl.report.findings import FILE, REPRODUCED, Chart, Findings, Line, Verdi
 from d2dfl.report.look import COLOURS, IID_COLOUR, dash_of, logarithmic, palettes, slug, slugs, titles
 from d2dfl.report.page.data import PageEntry
 from d2dfl.report.page.page import STYLES, page
-
-HOSTILE = '</script><img src=x onerror="window.pwned=1">\'&amp;<!--\u2028]]>${x}'
 
 
 class Reader(HTMLParser):
@@ -50,18 +49,6 @@ class Reader(HTMLParser):
             self.data.append(json.loads(data))
         elif self.open and self.open[-1] not in ("script", "style"):
             self.texts.append(data)
-
-
-def everywhere(value: Any, text: str) -> Any:
-    """The same record with this text in every field of text, but for names of files."""
-    if isinstance(value, str):
-        return text
-    if isinstance(value, tuple):
-        return tuple(everywhere(item, text) for item in value)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [field.name for field in dataclasses.fields(value) if field.name != "file"]
-        return dataclasses.replace(value, **{name: everywhere(getattr(value, name), text) for name in names})
-    return value
 
 
 def test_everything_of_the_records_is_on_the_page(tmp_path: Path) -> None:

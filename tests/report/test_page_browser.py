@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hostile import HOSTILE, everywhere
 from reading import demo_page
-from test_page import HOSTILE, everywhere
 
 import demo_findings as demo
 from browser import NEEDED, Tab, chromium

@@ -15,7 +15,7 @@ def print_side_by_side(results: Sequence[Discovery], best: float | None) -> None
     table = Table("", *(item.method for item in results), box=box.SIMPLE_HEAD, pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
-    columns = [summary.measures(item, best) for item in results]
+    columns = [summary.shown_values(item, best) for item in results]
     for (name, _), *values in zip(summary.shown(best), *columns, strict=True):
         table.add_row(name, *values)
     _print(results, table)
@@ -29,7 +29,7 @@ def print_comparison(results: Sequence[Discovery], best: float | None) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for item in results:
-        table.add_row(item.method, *summary.measures(item, best))
+        table.add_row(item.method, *summary.shown_values(item, best))
     _print(results, table, summary.column_sentences(results, best))
 
 

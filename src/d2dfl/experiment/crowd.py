@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.experiment.pipeline import PreparedCell
+from d2dfl.report.drawing.saving import save_figure
 from d2dfl.report.findings import Chart, Line
-from d2dfl.storage import write_whole
 from d2dfl.transfer import held_counts
 
 METRIC = "total-variation"
@@ -64,9 +64,7 @@ def draw_crowd(series: Sequence[Series], positions: NDArray[np.float64] | None, 
             axes.set_axis_off()
         if positions is not None:
             figure.colorbar(drawn, ax=figure.axes, label="distance to i.i.d. (total variation)", shrink=0.8)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=path.suffix[1:], dpi=150)
-    write_whole(path, buffer.getvalue())
+        save_figure(figure, path, dpi=150)
 
 
 def graph_arrays(found: Discovery) -> bytes:

@@ -31,7 +31,7 @@ from d2dfl.terminal import UNKNOWN, number, with_ends
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 
 
-def cells(row: Row) -> list[str]:
+def shown_cells(row: Row) -> list[str]:
     """One line of the table, in the order of COLUMNS. One seed has no interval."""
     half = "" if row.interval is None else f" ± {number(row.interval[1] - row.score, 3)}"
     return [
@@ -48,7 +48,7 @@ def cells(row: Row) -> list[str]:
 
 def table_of(comparison: Comparison) -> Table:
     """All methods, and below what the columns say."""
-    rows = tuple(tuple(cells(row)) for row in comparison.rows)
+    rows = tuple(tuple(shown_cells(row)) for row in comparison.rows)
     return Table("All methods", COLUMNS, rows, _note(comparison), _meanings(comparison))
 
 

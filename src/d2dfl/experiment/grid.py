@@ -2,7 +2,7 @@
 
 Payloads and results pass through JSON, and a task knows its payload only, so that neither the engine nor the number of
 workers nor the order of completion can change a result. Every result is one file, written whole as soon as it is there:
-a grid that was cut at any moment goes on with `resume`.
+a grid that was cut at any moment loses only what was under way.
 """
 
 import itertools
@@ -25,7 +25,7 @@ DEATHS = 2  # of the pool while a task ran alone; once may have been somebody el
 
 @dataclass(frozen=True)
 class GridTask:
-    """One cell of a grid."""
+    """One call of the work: whatever its payload names, a cell or several that train together."""
 
     key: str  # unique; its file is named after it
     payload: Mapping[str, Any]  # plain JSON values: all that the work needs

@@ -24,11 +24,11 @@ from d2dfl.terminal import UNKNOWN, number
 NOTHING_HELD = "holds nothing, and what it wants is a share of what it holds: network.threshold"
 MOSTLY_LOST = 0.9  # loss of the best link from which the unit of the power is to be doubted
 SHARE = ("share of the best known objective (no exchange is 0)", "share")
-NO_EXCHANGE = ("objective without any exchange", "no exch.")
+START = ("objective without any exchange", "no exch.")
 # (long name, short name) of each measure; the short one heads a column. Nothing has moved yet: numbers are expectations.
 MEASURES = (
     ("objective", "objective"),
-    NO_EXCHANGE,
+    START,
     SHARE,
     ("labels satisfied per device", "labels"),
     ("distance to i.i.d. after the exchange (lower is better)", "dist"),
@@ -43,7 +43,7 @@ MEASURES = (
 
 def shown(best: float | None) -> list[tuple[str, str]]:
     """Names of the measures that can be given: a share, and where it starts, only with the best known objective."""
-    return [names for names in MEASURES if names not in (NO_EXCHANGE, SHARE) or best is not None]
+    return [names for names in MEASURES if names not in (START, SHARE) or best is not None]
 
 
 def best_known(discoveries: Sequence[Discovery]) -> float:
@@ -51,7 +51,7 @@ def best_known(discoveries: Sequence[Discovery]) -> float:
     return max(item.evaluation.objective for item in discoveries)
 
 
-def measures(item: Discovery, best: float | None) -> list[str]:
+def shown_values(item: Discovery, best: float | None) -> list[str]:
     """The values of one discovery, in the order of `shown`."""
     worth = item.evaluation
     share: list[str] = []
@@ -161,7 +161,7 @@ def graph_findings(items: Sequence[Discovery], best: float | None) -> Findings:
     first = items[0]
     names = shown(best)[:-1]  # without the seconds, which a rerun may change
     columns = ("method", *(short for _, short in names))
-    rows = tuple((item.method, *measures(item, best)[:-1]) for item in items)
+    rows = tuple((item.method, *shown_values(item, best)[:-1]) for item in items)
     meanings = column_meanings(items, best)
     explained = ("", *(meanings[short] for _, short in names))
     maps: tuple[Map, ...] = ()

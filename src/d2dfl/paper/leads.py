@@ -13,7 +13,7 @@ from d2dfl.experiment.charts import text, with_interval
 from d2dfl.experiment.measures import Array, effort, effort_or_all, geometric_mean, known, standing
 from d2dfl.paper.experiment import Point
 from d2dfl.paper.results import Results
-from d2dfl.paper.terms import NONE, ON_FIVE, ON_OURS, ON_PAPERS, RULES, TERMS, Terms, terms_of
+from d2dfl.paper.terms import NONE, ON_FIVE, ON_OURS, ON_PAPERS, RULES, TERMS, EqualTerms, terms_of
 from d2dfl.report.findings import Table
 from d2dfl.terminal import UNKNOWN
 
@@ -69,7 +69,7 @@ def best_of(results: Results, point: Point, contenders: Sequence[Contender], of:
     return max(rows, key=lambda row: float(known(row).mean())) if rows else np.full(len(results.seeds), np.nan)
 
 
-def risen(results: Results, point: Point, after: Terms, before: Terms) -> Array:
+def risen(results: Results, point: Point, after: EqualTerms, before: EqualTerms) -> Array:
     """[seed] how much better the rules are on other terms, in the mean over them."""
     pairs = zip(after.rules, before.rules, strict=True)
     rows = np.stack([results.gain(point, one.name, other.name) for one, other in pairs])
@@ -125,7 +125,7 @@ def lower_is_better(results: Results, point: Point) -> str:
     return "" if results.sign(point) > 0 else " (lower is better)"
 
 
-def _equal(results: Results, point: Point, terms: Terms) -> tuple[str, ...]:
+def _equal(results: Results, point: Point, terms: EqualTerms) -> tuple[str, ...]:
     ours, best = terms.ours.name, results.baselines(point, terms.ours.name)[0]
     papers = [text(results.final(point, item.name)) for item in terms.papers]
     if len(papers) == 1:  # our settings have it tuned

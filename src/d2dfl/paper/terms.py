@@ -28,7 +28,7 @@ SHUFFLE = Contender(IID, "i.i.d. shuffle", IID, "best")
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class EqualTerms:
     """Settings and a number of links, and everybody who was measured with them."""
 
     title: str
@@ -56,7 +56,7 @@ PAPERS = Contender("qlearning", "paper's learner", "qlearning")
 PAPERS_TUNED = Contender("qlearning-tuned", "paper's learner, tuned", "qlearning", changes=TUNED)
 OURS_PAPER = Contender("marginal-paper", "ours, paper's settings", "marginal")
 GCN = Contender("gcn", "GCN", "gcn")
-ON_PAPERS = Terms(
+ON_PAPERS = EqualTerms(
     "paper's settings",
     tuple(Contender(name, title, name) for name, title in RULES.items()),
     GCN,
@@ -71,8 +71,8 @@ def _best(name: str, title: str, suffix: str, words: str, changes: Mapping[str, 
     return Contender(f"{name}{suffix}", f"{title}, {words}", name, "best", changes)
 
 
-def _on_ours(title: str, words: str, suffix: str, changes: Mapping[str, Any], ours: Contender) -> Terms:
-    return Terms(
+def _on_ours(title: str, words: str, suffix: str, changes: Mapping[str, Any], ours: Contender) -> EqualTerms:
+    return EqualTerms(
         title,
         tuple(_best(rule, called, suffix, words, changes) for rule, called in RULES.items()),
         _best("gcn", "GCN", suffix, words, changes),
@@ -95,6 +95,6 @@ SYSTEMS = (PAPERS, PAPERS_OURS, OURS)  # of a sweep
 SWEEP = (NONE, PAPERS, *ON_PAPERS.rules, GCN, *ON_OURS.contenders)
 
 
-def terms_of(contender: str) -> Terms:
+def terms_of(contender: str) -> EqualTerms:
     """On which terms somebody was measured; those of the paper unless said otherwise."""
     return next((terms for terms in TERMS if any(item.name == contender for item in terms.contenders)), ON_PAPERS)

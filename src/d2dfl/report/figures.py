@@ -1,6 +1,5 @@
 """Findings as figures for a paper: one column of IEEE wide, 8 point text, fonts embedded, the same bytes every time."""
 
-import io
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -22,10 +21,10 @@ from d2dfl.report.drawing.keys import INK, MUTED, keys, round_down
 from d2dfl.report.drawing.labels import drawable, lettering, level, link_cuts, node_cuts
 from d2dfl.report.drawing.map_stage import cluster_names, layer_links, map_stage, most_sent
 from d2dfl.report.drawing.picture import panel
+from d2dfl.report.drawing.saving import save_figure
 from d2dfl.report.drawing.scene import Stage
 from d2dfl.report.findings import Bars, Chart, Findings, Layer, Map
 from d2dfl.report.look import COLOURS, GREY, PARTS, Colours, dash_of, logarithmic, palettes, slugs
-from d2dfl.storage import write_whole
 
 FORMATS = ("pdf", "svg", "png")
 WIDTH = 3.5  # inches
@@ -59,7 +58,6 @@ STYLE: Any = {
     "ps.fonttype": 42,
     "svg.hashsalt": "d2dfl",
 }
-METADATA: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 def draw_figures(findings: Findings, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
@@ -77,10 +75,8 @@ def draw_figures(findings: Findings, folder: Path, formats: Sequence[str] = FORM
             figure = draw()
             FigureCanvasAgg(figure)
             for suffix in formats:
-                buffer = io.BytesIO()
-                figure.savefig(buffer, format=suffix, dpi=300, metadata=METADATA.get(suffix, {}))
                 paths.append(folder / f"{name}.{suffix}")
-                write_whole(paths[-1], buffer.getvalue())
+                save_figure(figure, paths[-1], dpi=300)
     return paths
 
 

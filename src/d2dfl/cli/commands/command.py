@@ -13,6 +13,7 @@ import typer
 
 from d2dfl.errors import UserError
 
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 Plugins = Annotated[
     list[Path] | None,
     typer.Option(

@@ -10,13 +10,13 @@ from typing import Annotated, get_type_hints
 
 import typer
 
+from d2dfl.cli.commands.command import Json
 from d2dfl.cli.commands.options import Preset
 from d2dfl.config.presets import preset
 from d2dfl.config.section import allowed
 from d2dfl.discovery.methods import METHODS
 from d2dfl.errors import UserError
 
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 WIDEST = 28  # characters of a column before the last
 
 

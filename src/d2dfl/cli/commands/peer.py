@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from d2dfl.cli.commands.command import command
+from d2dfl.cli.commands.command import Json, command
 
 peer_app = typer.Typer(help="This device: share datapoints with others, as its owner allows.", no_args_is_help=True)
 
@@ -15,7 +15,6 @@ Graph = Annotated[
     Path | None,
     typer.Option(help="A graph that `d2dfl discover --json` wrote.  [default: as peer.toml says]", show_default=False),
 ]
-Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 @peer_app.command("init")

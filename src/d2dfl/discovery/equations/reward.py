@@ -178,11 +178,6 @@ def local_rewards(
     return rewards, satisfied
 
 
-def cluster_terms(terms: Terms, budget: NDArray[np.float64], requested: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The budget term of every cluster."""
-    return np.array([budget_term(terms, float(b), float(d)) for b, d in zip(budget, requested, strict=True)])
-
-
 def objective(
     terms: Terms,
     local: NDArray[np.float64],

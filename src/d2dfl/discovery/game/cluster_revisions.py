@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from d2dfl.compiled import kernel, part
-from d2dfl.discovery.game.estimates import HOPELESS, clustered_gains
+from d2dfl.discovery.game.estimates import clustered_gains
 from d2dfl.discovery.game.learning import SLIGHT, gumbel, keeps, say
-from d2dfl.discovery.game.state import NO_LINK, set_link, taken
+from d2dfl.discovery.game.state import HOPELESS, NO_LINK, set_link, taken
 
 
 @kernel

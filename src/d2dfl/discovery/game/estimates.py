@@ -9,8 +9,7 @@ from d2dfl.discovery.equations.agreement import lone_agreement, shape_of, take_i
 from d2dfl.discovery.equations.gaussian import RATIO as RATIO_OF_MEANS
 from d2dfl.discovery.equations.reward import local_reward
 from d2dfl.discovery.game.rewards import clustered_after
-
-HOPELESS = -1e300
+from d2dfl.discovery.game.state import HOPELESS
 
 
 @part

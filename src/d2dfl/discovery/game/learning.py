@@ -10,7 +10,6 @@ from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.offers import Told
 
 SLIGHT = 1e-10  # improvements below this are rounding
-HOPELESS = -1e300
 NO_DEVICE = np.int64(-1)
 TURN = 2  # messages that bring the right to revise to the next device, and its answer
 LEAST_MOVE = 4  # messages of the cheapest move there and back

@@ -13,7 +13,6 @@ from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.expectations import expected_worth, standing_of
 from d2dfl.discovery.game.learning import (
     ASKED,
-    HOPELESS,
     LEAST_MOVE,
     NO_DEVICE,
     RESTLESSNESS,
@@ -25,7 +24,7 @@ from d2dfl.discovery.game.learning import (
 )
 from d2dfl.discovery.game.offers import make_offer
 from d2dfl.discovery.game.requesting import UNLIMITED, put_link, recall
-from d2dfl.discovery.game.state import NO_LINK, taken
+from d2dfl.discovery.game.state import HOPELESS, NO_LINK, taken
 
 
 @leaf

@@ -20,6 +20,7 @@ from d2dfl.discovery.game.rewards import agreement_change, evaluate_all, reward_
 
 # A number of one type: to the compiler a plain -1 is a type of its own, and whatever is called with it is made twice.
 NO_LINK = np.int64(-1)
+HOPELESS = -1e300  # what a link is worth over which nothing would move
 
 
 class Play(NamedTuple):

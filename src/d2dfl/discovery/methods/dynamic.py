@@ -25,7 +25,7 @@ from d2dfl.rng import device_keys
 TABLE_LIMIT = 400_000_000  # entries; the whole-vector reading keeps a row per step
 
 
-class Radio(NamedTuple):
+class ChangingPower(NamedTuple):
     """How received power changes and is read."""
 
     mean: float
@@ -207,7 +207,7 @@ def find_dynamic(task: Task) -> LinkChoice:
         used=np.zeros(devices, dtype=np.int64),
     )
     keys = device_keys(task.seed, "qlearning", task.stage, devices=devices)
-    radio = Radio(
+    radio = ChangingPower(
         mean=settings.mean,
         deviation=settings.power_deviation,
         lowest=settings.lowest,

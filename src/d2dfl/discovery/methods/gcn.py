@@ -28,9 +28,9 @@ from d2dfl.discovery.methods.graphnet import (
     Net,
     best_slots,
     gauge_of,
+    input_of,
     make_net,
     require,
-    scene_of,
     torch_on_one_core,
     train,
 )
@@ -50,7 +50,7 @@ def find(task: Task) -> LinkChoice:
     require()
     net, gauge = trained(task)
     ties = stream(task.seed, "gcn", "ties", task.stage)
-    slots = best_slots(net, scene_of(task.network, gauge), task.network.candidates, ties)
+    slots = best_slots(net, input_of(task.network, gauge), task.network.candidates, ties)
     return LinkChoice(slots, *cost(task))
 
 
@@ -64,7 +64,7 @@ def trained(task: Task) -> tuple[Net, Gauge]:
         systems = training_systems(task)
         gauge = gauge_of(systems, power)
         net = make_net(len(gauge.center), int(stream(task.seed, "gcn", "net").integers(2**63)))
-        lessons = [(scene_of(system, gauge), right_links(task, system)) for system in systems]
+        lessons = [(input_of(system, gauge), right_links(task, system)) for system in systems]
         with torch_on_one_core():
             train(net, lessons, task)
         while len(_kept) >= KEPT:
@@ -111,7 +111,7 @@ def _drawable(task: Task) -> ChannelConfig:
 
 
 def right_links(task: Task, system: Network) -> NDArray[np.bool_]:
-    """Which of the system's links are its 10 best, in the order of `Scene.links`.
+    """Which of the system's links are its 10 best, in the order of `NetInput.links`.
 
     Training systems have labels even where the task's network has data clusters: histograms are all the net sees.
     """

@@ -33,7 +33,7 @@ class Gauge(NamedTuple):
     spread: NDArray[np.float64]  # [feature] standard deviation
 
 
-class Scene(NamedTuple):
+class NetInput(NamedTuple):
     """What the net sees of a network."""
 
     features: "torch.Tensor"  # [device, WIDTH + partition]
@@ -103,7 +103,7 @@ def sorted_strengths(values: NDArray[np.float64], heard: NDArray[np.bool_]) -> N
     return np.asarray(low + (high - low) * (place - below))
 
 
-def scene_of(network: Network, gauge: Gauge) -> Scene:
+def input_of(network: Network, gauge: Gauge) -> NetInput:
     """Features of the devices and links with their weights, in O(devices * slots)."""
     import torch
 
@@ -113,7 +113,7 @@ def scene_of(network: Network, gauge: Gauge) -> Scene:
     # others together weigh about as much; else a device of a large network would be lost among them.
     weights = strength(network, gauge.power) / gauge.unit / np.maximum(heard.sum(axis=1, keepdims=True), 1)
     features = (features_of(network, gauge.power, gauge.unit) - gauge.center) / gauge.spread
-    return Scene(
+    return NetInput(
         features=_float(features),
         links=torch.from_numpy(np.stack([network.candidates[heard].astype(np.int64), receiver])),
         weights=_float(weights[heard]),
@@ -143,7 +143,7 @@ def make_net(inputs: int, seed: int) -> Net:
         )
 
 
-def embed(net: Net, scene: Scene) -> "torch.Tensor":
+def embed(net: Net, scene: NetInput) -> "torch.Tensor":
     """[device, channel] from features and links."""
     hidden = net.near(scene.features, scene.links, scene.weights).relu()
     result: torch.Tensor = net.far(hidden, scene.links, scene.weights).relu()
@@ -159,7 +159,7 @@ def logits(net: Net, embedding: "torch.Tensor", links: "torch.Tensor") -> "torch
     return result
 
 
-def train(net: Net, lessons: list[tuple[Scene, NDArray[np.bool_]]], task: Task) -> list[float]:
+def train(net: Net, lessons: list[tuple[NetInput, NDArray[np.bool_]]], task: Task) -> list[float]:
     """Adam on batches of systems, with right and wrong links; returns the mean loss of each epoch."""
     import torch
 
@@ -199,13 +199,13 @@ def torch_on_one_core() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def joined(lessons: list[tuple[Scene, NDArray[np.bool_]]]) -> tuple[Scene, "torch.Tensor"]:
+def joined(lessons: list[tuple[NetInput, NDArray[np.bool_]]]) -> tuple[NetInput, "torch.Tensor"]:
     """Several systems as one graph without links between them."""
     import torch
 
     scenes = [scene for scene, _ in lessons]
     starts = np.cumsum([0, *(len(scene.features) for scene in scenes)])
-    scene = Scene(
+    scene = NetInput(
         features=torch.cat([scene.features for scene in scenes]),
         links=torch.cat([scene.links + int(start) for scene, start in zip(scenes, starts, strict=False)], dim=1),
         weights=torch.cat([scene.weights for scene in scenes]),
@@ -213,7 +213,9 @@ def joined(lessons: list[tuple[Scene, NDArray[np.bool_]]]) -> tuple[Scene, "torc
     return scene, _float(np.concatenate([right for _, right in lessons]))
 
 
-def best_slots(net: Net, scene: Scene, candidates: NDArray[np.int32], ties: np.random.Generator) -> NDArray[np.int32]:
+def best_slots(
+    net: Net, scene: NetInput, candidates: NDArray[np.int32], ties: np.random.Generator
+) -> NDArray[np.int32]:
     """slots[receiver, 1]: the slot with the highest score for each device, of equals one by chance; -1 if it hears nobody.
 
     However low the score: the paper's GCN cannot choose to have no link.

@@ -185,7 +185,7 @@ class PlainQlearning:
             if left < weight:
                 return action
             left -= weight
-        return action
+        return next(reversed(weights))  # rounding left a little: the last one
 
     def _learn(self, device: int, action: int, reward: float) -> None:
         config, recent = self.config.qlearning, self.recent[device]

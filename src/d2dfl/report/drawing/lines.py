@@ -1,6 +1,5 @@
 """A chart as a figure of matplotlib, for notebooks and run folders."""
 
-import io
 import itertools
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,10 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from d2dfl.errors import UserError
+from d2dfl.report.drawing.saving import save_figure, suffix_among
 from d2dfl.report.findings import Chart
 from d2dfl.report.look import COLOURS, DASHED, GREY, IID_COLOUR
-from d2dfl.storage import write_whole
 
 NO_DASHES: Mapping[str, str] = MappingProxyType({})
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -44,19 +42,13 @@ def figure_of(chart: Chart, dashes: Mapping[str, str] = NO_DASHES) -> Figure:
 
 def figure_suffix(path: str | Path) -> str:
     """In which format a figure is written, or a sentence which there are."""
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UserError(f"cannot draw {str(path)!r}: name a file that ends in {', '.join(SUFFIXES)}")
-    return suffix
+    return suffix_among(path, SUFFIXES)
 
 
 def write_figure(figure: Figure, path: str | Path | None) -> Figure:
     """The same figure; with a path it is written there, and the same figure gives the same bytes."""
     if path is not None:
-        suffix = figure_suffix(path)
-        buffer = io.BytesIO()
-        metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
+        figure_suffix(path)
         with matplotlib.rc_context(STYLE):
-            figure.savefig(buffer, format=suffix[1:], dpi=200, metadata=metadata)
-        write_whole(Path(path), buffer.getvalue())
+            save_figure(figure, Path(path), dpi=200)
     return figure

@@ -3,7 +3,6 @@
 Pages are laid out in points (1/72 inch): text, nodes and arrows keep their size in any network.
 """
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ from d2dfl.report.drawing.labels import (
     link_cuts,
     node_cuts,
 )
+from d2dfl.report.drawing.saving import save_figure, suffix_among
 from d2dfl.report.drawing.scene import Array, Arrows, Scene, Stage, curves, links_of, stage_of
 from d2dfl.storage import write_whole
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # a page needs no compiler
     from d2dfl.network import Network
     from d2dfl.network.graph import Graph
 
-Method = tuple[str, "Graph", "Evaluation"]
+Drawn = tuple[str, "Graph", "Evaluation"]  # a title, and what is drawn below it
 
 SUFFIXES = (".png", ".svg", ".pdf", ".html")
 
@@ -57,7 +57,7 @@ def draw_graph(
     _draw(network, [(title, graph, evaluation)], path, subtitle)
 
 
-def draw_row(network: "Network", methods: Sequence[Method], path: Path) -> None:
+def draw_row(network: "Network", methods: Sequence[Drawn], path: Path) -> None:
     """Draw graphs of one network, (title, graph, evaluation) each, side by side; in rows when more than 5."""
     if not methods:
         raise UserError("there is nothing to draw: give at least one graph")
@@ -78,13 +78,10 @@ def graph_figure(
 
 def check_suffix(path: Path) -> str:
     """The format that a file's name asks for, or a UserError."""
-    suffix = path.suffix.lower()
-    if suffix not in SUFFIXES:
-        raise UserError(f"cannot draw {str(path)!r}: name a file that ends in {', '.join(SUFFIXES)}")
-    return suffix
+    return suffix_among(path, SUFFIXES)
 
 
-def _draw(network: "Network", methods: Sequence[Method], path: Path, subtitle: str) -> None:
+def _draw(network: "Network", methods: Sequence[Drawn], path: Path, subtitle: str) -> None:
     suffix = check_suffix(path)
     alone = len(methods) == 1 or suffix == ".html"
     stage = stage_of(network, 400.0 if alone else float(np.clip(690 / len(methods), 216, 300)))
@@ -95,13 +92,10 @@ def _draw(network: "Network", methods: Sequence[Method], path: Path, subtitle: s
 
         write_whole(path, page(scenes, subtitle).encode(errors="replace"))
         return
-    buffer = io.BytesIO()
-    metadata: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(suffix, {})
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # a style of the reader's own must not change the picture
         matplotlib.rcParams.update({"svg.hashsalt": "d2dfl", "pdf.fonttype": 42})
-        _figure(scenes, subtitle, most).savefig(buffer, format=suffix[1:], dpi=200, metadata=metadata)
-    write_whole(path, buffer.getvalue())
+        save_figure(_figure(scenes, subtitle, most), path, dpi=200)
 
 
 def summary(scene: Scene) -> list[str]:
