@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from d2dfl import Config, Network, discover, preset
 from d2dfl.data.datasets import load
 from d2dfl.discovery.evaluation import share_of
-from d2dfl.experiment.measures import interval
+from d2dfl.experiment.measures import final_score, interval
 from d2dfl.experiment.pipeline import PreparedCell, factory_of, federated, prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.federation import train_many
@@ -166,7 +166,7 @@ def gaps(dataset: str, labels: int, seeds: Sequence[int], rounds: int) -> dict[s
         data = load(dataset, seed=seed, split=config.data.split)
         runs = [(federated(config, item, data), seed) for item in items]
         curves = train_many(factory_of(config, data), runs, config.federation)
-        scores.append([float(np.mean(curve.scores[-max(1, len(curve.scores) // 5) :])) for curve in curves])
+        scores.append([final_score(curve.scores) for curve in curves])
     print(
         f"{dataset}, {labels} label(s): {ready - began:.0f} s for graphs, {time.perf_counter() - ready:.0f} s of training",
         file=sys.stderr,

@@ -27,6 +27,7 @@ from d2dfl.data.allocate import largest
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.discovery.evaluation import evaluate, share_of
 from d2dfl.experiment.inputs import data_set
+from d2dfl.experiment.measures import spread
 from d2dfl.experiment.pipeline import PreparedCell, prepare
 from d2dfl.experiment.setting import Setting, setting_of
 from d2dfl.transfer import held_counts
@@ -136,7 +137,7 @@ def print_links(chosen: list[Variant], links: list[int], seeds: list[dict[tuple[
         for title, _, _ in chosen
     }
     for title, row in falls.items():
-        texts = [f"{100 * values.mean():+.1f} ± {100 * values.std():.1f} %" for values in row.values()]
+        texts = [f"{100 * values.mean():+.1f} ± {100 * (spread(values) or 0):.1f} %" for values in row.values()]
         moved = [
             f"{np.mean([c[title, n].moved for c in seeds]):,.0f} ({np.mean([c[title, n].lost for c in seeds]):,.0f})"
             for n in links
@@ -166,7 +167,7 @@ def print_noise(chosen: list[Variant], epsilons: list[float], seeds: list[dict[t
             rows[name] = [[c[title, e].after[metric] for c in seeds] for e in epsilons]
             first[name] = float(np.mean([c[title, 0.0].before[metric] for c in seeds]))
         for name, row in rows.items():
-            texts = [f"{np.mean(values):.3f} ± {np.std(values):.3f}" for values in row]
+            texts = [f"{np.mean(values):.3f} ± {spread(values) or 0:.3f}" for values in row]
             print(f"| {title} | {name} | {first[name]:.3f} | {' | '.join(texts)} |")
 
 

@@ -16,6 +16,7 @@ from d2dfl.config import FederationConfig
 from d2dfl.data import Dataset
 from d2dfl.data.allocate import allocate
 from d2dfl.data.datasets import load
+from d2dfl.experiment.measures import spread
 from d2dfl.federation import Federated, train_many
 from d2dfl.federation.batches import Plan
 from d2dfl.federation.executors.loop import Job
@@ -87,12 +88,12 @@ def compare_precisions(name: str) -> None:
     found = {precision: np.array(curves(dataset, precision)) for precision in PRECISIONS}
     print(f"  accuracy on {name}, 3 labels a device, mean ± deviation over {SEEDS} seeds after rounds 4, 10, 20:")
     for precision, scores in found.items():
-        shown = [f"{scores[:, at].mean():.3f} ± {scores[:, at].std():.3f}" for at in (1, 4, 9)]
+        shown = [f"{scores[:, at].mean():.3f} ± {spread(scores[:, at]) or 0:.3f}" for at in (1, 4, 9)]
         print(f"    {precision:9s} {', '.join(shown)}")
     difference = found["bfloat16"] - found["float32"]
     print(
         f"    bfloat16 - float32, mean over the last half of the curves: {difference[:, 5:].mean():+.4f}, "
-        f"deviation over seeds {difference[:, 5:].mean(axis=1).std():.4f}",
+        f"deviation over seeds {spread(difference[:, 5:].mean(axis=1)) or 0:.4f}",
         flush=True,
     )
 

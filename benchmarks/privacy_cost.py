@@ -26,7 +26,7 @@ from d2dfl.config import Config
 from d2dfl.config.presets import preset
 from d2dfl.data import Dataset
 from d2dfl.experiment.inputs import data_set
-from d2dfl.experiment.measures import final_score
+from d2dfl.experiment.measures import final_score, spread
 from d2dfl.experiment.pipeline import PreparedCell, federations_of, prepare
 from d2dfl.experiment.setting import Setting, setting_of
 from d2dfl.federation import train_many
@@ -119,17 +119,17 @@ def show(config: Config, chosen: list[Mode], seeds: int, dataset: Dataset) -> No
     curves = train_many(ready.factory, ready.runs, config.federation, states=ready.starts)
     scores = np.array([final_score(curve.scores) for curve in curves]).reshape(-1, seeds)
     plain = np.array([gain(item) for item in prepared[chosen[0]]])
-    print(f"| no exchange | | | | 0.000 | {scores[0].mean():.3f} ± {scores[0].std():.3f} | |")
+    print(f"| no exchange | | | | 0.000 | {scores[0].mean():.3f} ± {spread(scores[0]) or 0:.3f} | |")
     for mode, score in zip(chosen, scores[1:], strict=True):
         share = np.array([gain(item) for item in prepared[mode]]) / plain
         devices = prepared[mode][0].setting.network.devices
         spent = np.mean(np.array(costs[mode]), axis=0) / devices
         sketched = sum(item.setting.reported_network.label_distance is not None for item in prepared[mode])
         less = score - scores[1]
-        error = less.std(ddof=1) / math.sqrt(seeds) if seeds > 1 else math.nan
+        error = (spread(less) or math.nan) / math.sqrt(seeds)
         print(
             f"| {mode.name} | {spent[0]:.0f} | {spent[1] / 1000:.1f} | {sketched} of {seeds} | {share.mean():.3f} "
-            f"| {score.mean():.3f} ± {score.std():.3f} | {less.mean():+.3f} ± {error:.3f} |"
+            f"| {score.mean():.3f} ± {spread(score) or 0:.3f} | {less.mean():+.3f} ± {error:.3f} |"
         )
 
 

@@ -22,6 +22,7 @@ from joblib import Parallel, delayed
 
 from d2dfl import METHODS, Config, Network, discover, preset
 from d2dfl.discovery.evaluation import share_of
+from d2dfl.experiment.measures import spread
 
 OBJECTIVES = {"best": "ours (gain, total variation)", "paper": "the paper's (change, Wasserstein, gate 5)"}
 BUDGETS = (5000, 500)
@@ -79,11 +80,11 @@ def table(
         summary[label] = {
             "share": float(share.mean()),
             "lowest": float(share.min()),
-            "spread": float(share.std()),
+            "spread": spread(share) or 0.0,
             **means,
         }
         print(
-            f"{label:28s} {share.mean():7.3f} {share.min():7.3f} {share.std():7.3f} {'':21s}"
+            f"{label:28s} {share.mean():7.3f} {share.min():7.3f} {summary[label]['spread']:7.3f} {'':21s}"
             f"{means['labels']:6.2f} {means['distance']:9.3f} {means['messages']:12,.0f}",
             flush=True,
         )

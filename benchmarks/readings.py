@@ -14,6 +14,7 @@ from joblib import Parallel, delayed
 
 from d2dfl import Config, Discovery, Network, discover, preset
 from d2dfl.discovery.evaluation import share_of
+from d2dfl.experiment.measures import spread
 
 LONG = {"marginal.messages": 5000, "optimum.starts": 8}
 PAPER = preset("paper")
@@ -99,9 +100,7 @@ def report(
     print(f"\n{title}\n{'':40s}{columns}")
     for name, config in cases.items():
         rows = np.array(Parallel(n_jobs=2)(delayed(measure)(config, seed) for seed in range(networks)))
-        cells = "  ".join(
-            f"{mean:9.3f} ±{spread:6.3f}" for mean, spread in zip(rows.mean(axis=0), rows.std(axis=0), strict=True)
-        )
+        cells = "  ".join(f"{column.mean():9.3f} ±{spread(column) or 0:6.3f}" for column in rows.T)
         print(f"{name:40s}{cells}", flush=True)
 
 
