@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from d2dfl import UserError
 from d2dfl.federation import SCHEMES, Federated, FederationConfig, start, train_many
-from d2dfl.federation.blocks import Entries, added_up
+from d2dfl.federation.blocks import Entries
 from d2dfl.federation.models import mlp
 from d2dfl.federation.schemes import Moment, Scheme
+from d2dfl.federation.sums import PIECES, TreeSum, pieces_of
 
 GROUPED = [name for name, scheme in SCHEMES.items() if scheme.groups is not None]
 RULES = ["keep", "reset", "mix"]
@@ -59,7 +60,7 @@ def test_mixing_over_blocks_equals_the_whole_matrix(
     active = np.flatnonzero(weights)
     assert chosen.groups is not None
     groups = chosen.groups(Moment(settings, seed, 0, weights))
-    entries, total = Entries.of_groups([(active, groups[active])]), torch.zeros(5, dtype=torch.float64)
+    entries, total = Entries.of_groups([(active, groups[active])]), TreeSum(0, PIECES)
     last = schedule[-1]
     assert last is not None
     assert last.shared
@@ -70,8 +71,9 @@ def test_mixing_over_blocks_equals_the_whole_matrix(
                 rows += torch.from_numpy(moved[devices])
                 if mixing is not None and mixing is not last:
                     mixing.within(devices).apply(rows)
-            added_up(total, rows, last.shares()[devices])
-    assert np.allclose(whole, total.numpy(), rtol=0, atol=1e-6)
+            total.add_rows(rows, last.shares()[devices], pieces_of(groups)[devices])
+    ((_, added),) = total.finish()
+    assert np.allclose(whole, added.numpy(), rtol=0, atol=1e-6)
 
 
 @given(
