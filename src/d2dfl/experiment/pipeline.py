@@ -22,6 +22,7 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import Curves, Federated, Room, Starts, State, check_training, model_named, start, train_many
 from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
+from d2dfl.federation.portions import Cluster
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 from d2dfl.transfer import ExchangeResult, exchange
@@ -87,11 +88,13 @@ def train(
     progress: Share = silent,
     on_round: Callable[[Mapping[int, State]], None] = silent,
     on_end: Callable[[int, Federated, State], None] = silent,
+    cluster: Cluster | None = None,
 ) -> list[TrainedCell]:
     """Train what is prepared, together where that pays, and from saved states where there are any.
 
     `model` takes the place of the configuration's. `room` is where rows are kept; None: in memory. `on_round` hears the states, by number, of trainings that have
     finished a round together; `on_end` number, data and state of one that has ended: states are held only of what trains now.
+    On a `cluster` devices train elsewhere.
     """
     factory = model or factory_of(config, dataset)
     datas = [federated(config, item, dataset) for item in items]
@@ -112,7 +115,9 @@ def train(
         on_end(number, datas[number], state)
 
     starts = Starts(saved.rounds if saved else [0] * len(runs), state_of)
-    curves = train_many(factory, runs, config.federation, progress, states=starts, on_group=on_round, on_end=end)
+    curves = train_many(
+        factory, runs, config.federation, progress, states=starts, on_group=on_round, on_end=end, cluster=cluster
+    )
     return [
         TrainedCell(item, data, curve, size)
         for item, data, curve, size in zip(items, datas, curves, sizes, strict=True)

@@ -16,10 +16,10 @@ from d2dfl.federation.blocks import block_width
 from d2dfl.federation.executors.choice import choose_executor, processor
 from d2dfl.federation.executors.loop import Job
 from d2dfl.federation.layout import Layout
-from d2dfl.federation.losses import Loss, loss_named
+from d2dfl.federation.losses import Loss
 from d2dfl.federation.models import Factory, Shape, build
 from d2dfl.federation.rounds import Run, groups_of
-from d2dfl.federation.schemes import Scheme, scheme_named
+from d2dfl.federation.schemes import Scheme
 from d2dfl.federation.sums import PIECES, pieces_of
 from d2dfl.federation.workplace import Order, Place, Workplace
 from d2dfl.progress import silent
@@ -41,7 +41,7 @@ class Held:
     def batches(self, batch: int) -> Batches:
         """Minibatches, as they are where all devices are."""
         members = [NOTHING] * self.all_devices
-        for device, own in zip(self.devices.tolist(), np.split(self.members, np.cumsum(self.sizes)[:-1]), strict=True):
+        for device, own in zip(self.devices.tolist(), np.split(self.members, np.cumsum(self.sizes))[:-1], strict=True):
             members[device] = own
         return Batches(members, self.seed, batch)
 
@@ -53,7 +53,8 @@ class Portion:
     factory: Factory
     shape: Shape
     outputs: int
-    loss: str | Loss
+    loss: Loss
+    proximal: bool
     settings: FederationConfig
     runs: Sequence[Held]
     inputs: NDArray[np.float32]
@@ -65,8 +66,7 @@ class Portion:
         settings, place = self.settings, processor(self.settings)
         model = build(self.factory, self.shape, self.outputs, 0).to(place)  # weights come with every order
         inputs, targets = (torch.from_numpy(held.copy()).to(place) for held in (self.inputs, self.targets))
-        loss = loss_named(self.loss, settings) if isinstance(self.loss, str) else self.loss
-        job = Job(model, Layout.of(model), loss, settings, scheme_named(settings.scheme).proximal, inputs, targets)
+        job = Job(model, Layout.of(model), self.loss, settings, self.proximal, inputs, targets)
         width = block_width(job, settings, sum(len(held.devices) for held in self.runs))
         batches = [held.batches(settings.batch) for held in self.runs]
         return Workplace(choose_executor(job, silent), batches, [0] * len(batches), self.wide, width)
@@ -118,7 +118,8 @@ class Portions:
             factory=self.factory,
             shape=data.shape,
             outputs=data.outputs,
-            loss=data.loss,
+            loss=self.job.loss,
+            proximal=self.job.proximal,
             settings=self.job.settings,
             runs=held,
             inputs=self.job.inputs[chosen].cpu().numpy(),
