@@ -173,7 +173,7 @@ def main(folder: Path) -> None:
 def on_cluster(found: dict[str, Any], place: Any, ray: Any, folder: Path) -> None:
     """One cluster after the other, the last of which loses a node."""
     assert isinstance(place, RayCluster)
-    for scheme in ("fedavg", "fedprox", "semi-decentralised"):
+    for scheme in ("fedavg", "fedprox", "fedsgd", "semi-decentralised"):
         for rule in ("keep", "reset", "mix"):
             for factory in (mlp, tiny_conv):
                 changes = {"scheme": scheme, "momentum_rule": rule}

@@ -20,7 +20,7 @@ from d2dfl.federation.sums import PIECES
 from d2dfl.federation.workplace import Order, Outcome
 from d2dfl.progress import Share, silent
 
-GROUPED = [name for name, scheme in SCHEMES.items() if scheme.groups is not None]
+SERVED = [name for name, scheme in SCHEMES.items() if scheme.groups is not None or scheme.server_step]
 
 
 class Apart:
@@ -40,7 +40,7 @@ class Apart:
     def train(self, models: Tensor, memory: Memory, order: Order, tell: Share = silent) -> Sequence[Outcome]:
         self.portions.check(order)
         outcomes: list[Outcome] = []
-        keeps = self.portions.job.settings.momentum_rule == "keep"
+        keeps = self.portions.job.settings.momentum_rule == "keep" and not self.portions.scheme.server_step
         for bounds, place in zip(self.bounds, self.places, strict=True):
             entries, part = order.between(bounds)
             rows = torch.from_numpy(order.memory[entries])
@@ -55,7 +55,7 @@ def many(seed: int = 0, shape: tuple[int, ...] = (6,)) -> Federated:
     return federation(sizes=(9, 20, 0, 13, 5, 8, 8, 30, 0, 3, 11, 2), seed=seed, shape=shape)
 
 
-@pytest.mark.parametrize("scheme", GROUPED)
+@pytest.mark.parametrize("scheme", SERVED)
 @pytest.mark.parametrize("rule", ["keep", "reset", "mix"])
 @pytest.mark.parametrize(("factory", "executor"), [(tiny, "loop"), (tiny, "stack"), (mlp, "auto"), (tiny_conv, "auto")])
 def test_portions_change_no_bit(scheme: str, rule: Any, factory: Any, executor: Any) -> None:

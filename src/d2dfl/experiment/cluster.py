@@ -19,10 +19,11 @@ from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.experiment.engines import connected_ray, limit_threads, one_line
 from d2dfl.federation import SCHEMES
+from d2dfl.federation.executors.choice import processor
 from d2dfl.federation.optimisers import Memory
 from d2dfl.federation.portions import Bounds, Cluster, Portions
 from d2dfl.federation.schemes import scheme_named
-from d2dfl.federation.workplace import MODEL, Order, Outcome, Workplace
+from d2dfl.federation.workplace import MODEL, Order, Outcome, Place
 from d2dfl.progress import Share, silent
 from d2dfl.registry import entry_named
 
@@ -46,8 +47,8 @@ class Worker:
 
     def __init__(self, threads: int) -> None:
         limit_threads(threads)
-        self.training = 0
-        self.places: dict[Bounds, Workplace] = {}
+        self.training, self.settings = 0, FederationConfig()
+        self.places: dict[Bounds, Place] = {}
 
     def versions(self) -> dict[str, str]:
         """What bits depend on."""
@@ -60,9 +61,9 @@ class Worker:
         if training != self.training:  # what is over takes room
             self.training, self.places = training, {}
         if order.bounds not in self.places:
-            self.places[order.bounds] = ray.get(portion[0]).workplace()
-        place = self.places[order.bounds]
-        where = place.room.device
+            fetched = ray.get(portion[0])
+            self.settings, self.places[order.bounds] = fetched.settings, fetched.workplace()
+        place, where = self.places[order.bounds], processor(self.settings)
         held = {name: torch.from_numpy(array.copy()).to(where) for name, array in {**shared, **own}.items()}
         models = held.pop(MODEL)
         (outcome,) = place.train(models, held, order)
@@ -202,6 +203,7 @@ class RayPlace:
     def train(self, models: Tensor, memory: Memory, order: Order, tell: Share = silent) -> Sequence[Outcome]:
         self.portions.check(order)
         ray, rule = self.cluster.ray, self.portions.job.settings.momentum_rule
+        memory = {} if self.portions.scheme.server_step else memory  # the server's own stays here
         common = memory if rule == "mix" else {}
         shared = ray.put({name: held.detach().cpu().numpy() for name, held in {MODEL: models, **common}.items()})
         own = memory if rule == "keep" else {}
@@ -283,13 +285,13 @@ def check_engine(name: str, settings: FederationConfig) -> str:
     scheme = scheme_named(settings.scheme)
     if name == "local":
         return ""
-    if scheme.groups is None:
-        able = ", ".join(other.name for other in SCHEMES.values() if other.groups is not None)
+    if not (scheme.groups or scheme.server_step):
+        able = ", ".join(other.name for other in SCHEMES.values() if other.groups or other.server_step)
         raise UserError(
             f"the scheme {scheme.name} cannot train on a cluster, where devices are added up by a server on the way: give one "
             f"of {able}, or --engine local"
         )
-    if settings.momentum_rule == "keep":
+    if settings.momentum_rule == "keep" and not scheme.server_step:
         return (
             "every device keeps its momentum from round to round, which crosses the network twice in each: "
             "federation.momentum_rule=reset or mix sends one model to a machine and a few sums back"

@@ -21,7 +21,7 @@ from d2dfl.federation.models import Factory, Shape, build
 from d2dfl.federation.rounds import Run, groups_of
 from d2dfl.federation.schemes import Scheme
 from d2dfl.federation.sums import PIECES, pieces_of
-from d2dfl.federation.workplace import Order, Place, Workplace
+from d2dfl.federation.workplace import GradientPlace, Order, Place, Workplace
 from d2dfl.progress import silent
 
 Bounds = tuple[int, int]  # pieces, from the first to before the last; those of the next run are PIECES further
@@ -55,21 +55,26 @@ class Portion:
     outputs: int
     loss: Loss
     proximal: bool
+    gradients: bool  # instead of models (FedSGD)
+    batch: int  # 0: all that a device holds
     settings: FederationConfig
     runs: Sequence[Held]
     inputs: NDArray[np.float32]
     targets: NDArray[Any]
     wide: int  # datapoints in the largest minibatch of any device, here or elsewhere
 
-    def workplace(self) -> Workplace:
+    def workplace(self) -> Place:
         """Where they can train, on a GPU if there is one."""
         settings, place = self.settings, processor(self.settings)
         model = build(self.factory, self.shape, self.outputs, 0).to(place)  # weights come with every order
         inputs, targets = (torch.from_numpy(held.copy()).to(place) for held in (self.inputs, self.targets))
         job = Job(model, Layout.of(model), self.loss, settings, self.proximal, inputs, targets)
+        batches = [held.batches(self.batch) for held in self.runs]
+        executor, offsets = choose_executor(job, silent), [0] * len(batches)
+        if self.gradients:
+            return GradientPlace(executor, batches, offsets)
         width = block_width(job, settings, sum(len(held.devices) for held in self.runs))
-        batches = [held.batches(settings.batch) for held in self.runs]
-        return Workplace(choose_executor(job, silent), batches, [0] * len(batches), self.wide, width)
+        return Workplace(executor, batches, offsets, self.wide, width)
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,9 @@ class Portions:
             shape=data.shape,
             outputs=data.outputs,
             loss=self.job.loss,
-            proximal=self.job.proximal,
+            proximal=self.scheme.proximal,
+            gradients=self.scheme.server_step,
+            batch=self.runs[0].batches.batch,
             settings=self.job.settings,
             runs=held,
             inputs=self.job.inputs[chosen].cpu().numpy(),

@@ -20,7 +20,6 @@ from d2dfl.federation.batches import Batches, Part, plan_for
 from d2dfl.federation.blocks import Entries
 from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.loop import Executor
-from d2dfl.federation.executors.shared import mean_gradient
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import Memory, descend
@@ -124,10 +123,14 @@ class Training(ABC):
 
 
 @dataclass
-class BlockTraining(Training):
-    """With a server: all devices begin a round with one model, train in blocks, and are added up on the way."""
+class PlacedTraining(Training):
+    """With a server: all devices begin a round with one model; what they make of it is added up where they are."""
 
     place: Place
+
+    @abstractmethod
+    def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
+        """What the server does with the sums over those who were there."""
 
     def round(self, tell: Share = silent) -> None:
         segments = list(self._segments())
@@ -136,10 +139,8 @@ class BlockTraining(Training):
         losses = np.concatenate([one.losses for one in outcomes], axis=1)
         sums = added_up(outcomes, len(self.runs))
         for number, run in enumerate(self.runs):
-            if MODEL in sums[number]:
-                run.state.params.copy_(sums[number].pop(MODEL))
-            for name, total in sums[number].items():
-                run.state.memory[name].copy_(total)
+            if sums[number]:
+                self._take(run, sums[number])
             run.state.done[order.entries.of(number)] += len(losses)
             for segment in segments:
                 run.state.curves.book(segment.mixings[number])
@@ -164,6 +165,15 @@ class BlockTraining(Training):
             inside_of(segments, entries),
             (0, len(self.runs) * PIECES),
         )
+
+
+@dataclass
+class BlockTraining(PlacedTraining):
+    """Devices take steps, in blocks, and their models are added up."""
+
+    def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
+        for name, total in sums.items():
+            (run.state.memory[name] if name else run.state.params).copy_(total)
 
 
 @dataclass
@@ -196,26 +206,11 @@ class RowTraining(Training):
 
 
 @dataclass
-class GradientTraining(Training):
+class GradientTraining(PlacedTraining):
     """FedSGD (R41): devices send gradients; the server steps along their mean and tells everybody."""
 
-    def round(self, tell: Share = silent) -> None:
-        (segment,) = self._segments()
-        entries = Entries.of_groups([(run.active, run.active) for run in self.runs])
-        losses = np.empty((1, len(entries)), dtype=np.float32)
-        for number, (run, mixing) in enumerate(zip(self.runs, segment.mixings, strict=True)):
-            devices = run.active
-            run.state.curves.book(mixing)
-            if mixing is None:  # nobody is there
-                continue
-            plan = plan_for([run.part(devices)], devices, 1)
-            model = run.state.params[0]
-            gradient, found = mean_gradient(self.executor.job, model, plan, mixing.shares()[devices])
-            descend(run.state.params, gradient[None], run.state.memory, None, self.settings)
-            run.state.done[devices] += 1
-            losses[0, entries.places(number)] = found.cpu().numpy()
-            tell((number + 1) / len(self.runs))
-        self._finish(entries, losses)
+    def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
+        descend(run.state.params, sums[MODEL].to(run.state.params)[None], run.state.memory, None, self.settings)
 
 
 def groups_of(scheme: Scheme, settings: FederationConfig, runs: Sequence[Run]) -> list[NDArray[np.int64]]:

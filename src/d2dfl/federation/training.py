@@ -26,7 +26,7 @@ from d2dfl.federation.room import IN_MEMORY, Room, room_for
 from d2dfl.federation.rounds import BlockTraining, GradientTraining, RowTraining, Run, Training
 from d2dfl.federation.schemes import most_present, scheme_named
 from d2dfl.federation.state import Curves, State, identity
-from d2dfl.federation.workplace import Workplace
+from d2dfl.federation.workplace import GradientPlace, Workplace
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 
@@ -214,12 +214,15 @@ def _prepare(
     width = block_width(job, settings, sum(most_present(settings, data.devices) for data, _ in runs))
     executor = choose_executor(job, notice)
     common = (settings, scheme, prepared, params, memory, executor, width)
-    if scheme.groups is None:
-        return GradientTraining(*common) if scheme.server_step else RowTraining(*common)
+    if scheme.groups is None and not scheme.server_step:
+        return RowTraining(*common)
+    kind = GradientTraining if scheme.server_step else BlockTraining
     if cluster is not None:
-        return BlockTraining(*common, cluster.place(Portions(factory, job, prepared, scheme)))
+        return kind(*common, cluster.place(Portions(factory, job, prepared, scheme)))
     drawn = [run.batches for run in prepared]
-    return BlockTraining(*common, Workplace(executor, drawn, offsets, max(one.widest for one in drawn), width))
+    if scheme.server_step:
+        return kind(*common, GradientPlace(executor, drawn, offsets))
+    return kind(*common, Workplace(executor, drawn, offsets, max(one.widest for one in drawn), width))
 
 
 def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:

@@ -12,6 +12,7 @@ from torch import Tensor
 from d2dfl.federation.batches import Batches, Part, plan_for
 from d2dfl.federation.blocks import Entries
 from d2dfl.federation.executors.loop import Executor
+from d2dfl.federation.executors.shared import mean_gradient
 from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import Memory
 from d2dfl.federation.sums import PIECES, Node, TreeSum
@@ -145,6 +146,30 @@ class Workplace:
             return {name: held[rows[0] : rows[-1] + 1] for name, held in memory.items()}, None
         places = torch.from_numpy(rows).to(place)
         return {name: held[places] for name, held in memory.items()}, places
+
+
+@dataclass
+class GradientPlace:
+    """Here, for FedSGD (R41): devices take no steps, they send gradients, and those are added up."""
+
+    executor: Executor
+    batches: Sequence[Batches]  # [run]
+    offsets: Sequence[int]  # [run]
+
+    def train(self, models: Tensor, memory: Memory, order: Order, tell: Share = silent) -> Sequence[Outcome]:
+        entries, sums = order.entries, []
+        losses = np.empty((1, len(entries)), dtype=np.float32)
+        for run, model in enumerate(models):
+            own, devices = entries.places(run), entries.of(run)
+            nodes: list[Node] = []
+            if len(devices):
+                plan = plan_for([Part(self.batches[run], devices, order.done[own], self.offsets[run])], devices, 1)
+                pieces, bounds = order.pieces[own], order.bounds
+                nodes, found = mean_gradient(self.executor.job, model, plan, order.shares[own], pieces, bounds)
+                losses[0, own] = found.cpu().numpy()
+            sums.append({MODEL: nodes})
+            tell((run + 1) / len(models))
+        return [Outcome(losses, sums)]
 
 
 def added_up(outcomes: Sequence[Outcome], runs: int) -> list[dict[str, Tensor]]:
