@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +55,8 @@ def trained(model: str, data: Any, place: Any, changes: dict[str, Any]) -> tuple
         counts.append(crossed())
 
     train_many(MODELS[model], [(data, 0)], settings, states=[state], on_round=note, cluster=place)
-    spent = [later - before for before, later in zip(times[:-1], times[1:], strict=True)]
-    return spent, [later - before for before, later in zip(counts[:-1], counts[1:], strict=True)], state.params
+    spent = [later - before for before, later in pairwise(times)]
+    return spent, [later - before for before, later in pairwise(counts)], state.params
 
 
 def measure(devices: int, rounds: int) -> None:
