@@ -110,7 +110,7 @@ def main() -> None:
     if not alone:
         print("no network of its own can be made here: bytes of others on loopback are counted, too")
     warnings.simplefilter("ignore")
-    os.environ["RAY_worker_niceness"] = "0"  # Ray's own 15 would let everyone else on the machine go first
+    os.environ |= {"RAY_worker_niceness": "0"}  # Ray's own 15 would let everyone else on the machine go first
     measure(options.devices, options.rounds)
 
 
