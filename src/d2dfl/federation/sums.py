@@ -13,6 +13,8 @@ from torch import Tensor
 
 PIECES = 64  # of a federation at most; a power of two, so that pieces of several federations can be numbered on
 
+COLUMNS = 1 << 14  # added at a time on a CPU: what is scaled stays in its cache
+
 Node = tuple[int, Tensor]  # a piece of a branch, and the sum of the branch
 
 
@@ -44,8 +46,8 @@ class TreeSum:
             if not share:
                 continue
             if not self.nodes or self.nodes[-1][0] != piece:
-                self.add(piece, torch.zeros_like(row, dtype=torch.float64))
-            self.nodes[-1][1].add_(row, alpha=share)
+                self.add(piece, _zeros(row))
+            _add(self.nodes[-1][1], row, share)
 
     def finish(self) -> list[Node]:
         """The branches that others have no part in; where all pieces came here, one, or none."""
@@ -60,9 +62,26 @@ class TreeSum:
         begin = before >> height << height
         if begin < self.first or begin + (1 << height) > self.last:
             return False
-        total.add_(more)
+        _add(total, more)
         del self.nodes[number]
         return True
+
+
+def _zeros(row: Tensor) -> Tensor:
+    if row.is_cuda:
+        return torch.zeros_like(row, dtype=torch.float64)
+    return torch.from_numpy(np.zeros(row.shape))
+
+
+def _add(total: Tensor, row: Tensor, share: float = 1.0) -> None:
+    """total += share * row. On a CPU by NumPy, with one thread: PyTorch's wait for each other in every row, and on busy cores long."""
+    if total.is_cuda:
+        total.add_(row, alpha=share)
+        return
+    into, values = total.numpy(), row.numpy()
+    for first in range(0, len(into), COLUMNS):
+        part = slice(first, first + COLUMNS)
+        into[part] += values[part] if share == 1.0 else np.multiply(values[part], share, dtype=into.dtype)
 
 
 def _meet(one: Node, other: Node) -> int:
