@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from d2dfl import UserError
 from d2dfl.federation import SCHEMES, Federated, FederationConfig, start, train_many
 from d2dfl.federation.blocks import Entries
-from d2dfl.federation.models import mlp
+from d2dfl.federation.models import cnn, mlp
 from d2dfl.federation.schemes import Moment, Scheme
 from d2dfl.federation.sums import PIECES, TreeSum, pieces_of
 
@@ -134,6 +134,23 @@ def test_the_block_changes_no_bit(scheme: str, rule: Any, factory: Any, executor
         assert whole.curves == other.curves
 
 
+@pytest.mark.parametrize("scheme", ["fedavg", "fedsgd"])
+def test_neither_the_block_nor_threads_change_a_bit(scheme: str) -> None:
+    """Threads that share the work of a step would: a block of one device has one, too."""
+    data = federation(sizes=(40, 70, 33), shape=(1, 28, 28), classes=10)
+    found = []
+    try:
+        for threads, block in ((1, 0), (2, 0), (2, 1)):
+            torch.set_num_threads(threads)
+            found.append(
+                finished(cnn, data, scheme=scheme, block=block, batch=32, interval=2, learning_rate=0.01).params
+            )
+    finally:
+        torch.set_num_threads(1)
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_blocks_of_several_runs(scheme: str) -> None:
     runs = [(many(), 0), (many(3), 1), (federation(), 2)]
@@ -173,7 +190,7 @@ PEAK = """
 import resource, sys
 import numpy as np, torch
 from d2dfl.federation import Federated, FederationConfig, train
-from d2dfl.federation.models import mlp
+from d2dfl.federation.models import cnn, mlp
 torch.set_num_threads(1)
 devices = int(sys.argv[1])
 inputs, targets = np.zeros((4000, 784), dtype=np.float32), np.zeros(4000, dtype=np.int64)
