@@ -233,3 +233,16 @@ def test_static_pictures_show_the_numbers_of_devices() -> None:
     assert shown == [str(device) for device in range(12)]
     beside = [text.get_text() for text in figure.axes[0].texts if text.get_fontsize() == 5.5]
     assert beside == [str(count) for count in evaluation.labels_satisfied]
+
+
+def test_graphs_and_networks_draw_themselves(tmp_path: Path) -> None:
+    network, graph, _ = example()
+    figure = graph.plot(network, tmp_path / "graph.png")
+    network.plot(str(tmp_path / "network.svg"))
+    for name in ("graph.png", "network.svg"):
+        check(tmp_path / name)
+    assert sum(len(axes.patches) + len(axes.collections) for axes in figure.axes) > sum(
+        len(axes.patches) + len(axes.collections) for axes in network.plot().axes
+    )
+    with pytest.raises(UserError, match="12 devices and the network 5"):
+        graph.plot(example(5)[0])

@@ -20,6 +20,7 @@ SHOWN = 30  # links in a notebook
 
 if TYPE_CHECKING:
     import networkx as nx  # loaded when a graph is exported
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,12 @@ class Graph:
     def counts_after(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Expected counts after the exchange (paper eq. final_diversity_vector)."""
         return np.asarray(np.maximum(counts + self.received.sum(axis=1) - self.given(), 0.0))
+
+    def plot(self, network: Network, path: str | Path | None = None) -> "Figure":
+        """The graph on its network as a figure; with a path (.png, .svg, .pdf, .html) it is drawn there, too."""
+        from d2dfl.report.drawing.picture import network_figure
+
+        return network_figure(network, self, None if path is None else Path(path))
 
     def to_networkx(self, network: Network | None = None) -> "nx.DiGraph[int]":
         """A directed graph, transmitter to receiver, with names, counts, positions and clusters where a network is given.

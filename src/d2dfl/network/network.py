@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,9 @@ from d2dfl.network import channel, clusters, trust
 from d2dfl.notebook import counted, facts_html, line
 from d2dfl.rng import stream
 from d2dfl.terminal import plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,12 @@ class Network:
 
     def _repr_html_(self) -> str:
         return facts_html("Network", self._facts())
+
+    def plot(self, path: str | Path | None = None) -> "Figure":
+        """Devices where they stand, without links, as a figure; with a path (.png, .svg, .pdf, .html) it is drawn there, too."""
+        from d2dfl.report.drawing.picture import network_figure
+
+        return network_figure(self, path=None if path is None else Path(path))
 
     @property
     def shape(self) -> NetworkShape:

@@ -76,6 +76,20 @@ def graph_figure(
         return _figure([Scene(title, network, evaluation, stage, links_of(network, graph, stage, most))], "", most)
 
 
+def network_figure(network: "Network", graph: "Graph | None" = None, path: Path | None = None) -> Figure:
+    """A network with the links of a graph, or with none, as a figure; its worth is that of the default reward."""
+    from d2dfl.config import Config
+    from d2dfl.discovery.evaluation import evaluate, graph_of
+
+    if graph is None:
+        graph = graph_of(network, np.full((network.devices, 1), -1, dtype=np.int32), over_ask=False)
+    elif graph.devices != network.devices:
+        raise UserError(
+            f"the graph has {graph.devices} devices and the network {network.devices}: give its own network"
+        )
+    return graph_figure(network, graph, evaluate(network, graph, Config().reward), path=path)
+
+
 def check_suffix(path: Path) -> str:
     """The format that a file's name asks for, or a UserError."""
     return suffix_among(path, SUFFIXES)
