@@ -17,6 +17,7 @@ from d2dfl.config import Config, config_from
 from d2dfl.config.seeds import checked_seeds
 from d2dfl.data import Dataset
 from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE, methods_named
+from d2dfl.discovery.trace import Trace
 from d2dfl.energy.ledger import Ledger
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
@@ -25,10 +26,12 @@ from d2dfl.experiment.device_scores import KEY, device_scores, label_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.maps import MANY
+from d2dfl.experiment.observer import NOBODY, Observer
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
 from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
+from d2dfl.experiment.traces import save_traces, traced
 from d2dfl.experiment.training import Weights, save_weights, weights_in
 from d2dfl.experiment.values import energy, training_values
 from d2dfl.federation import Federated, Starts, State, embeddings, parameters_of, room_for
@@ -150,13 +153,15 @@ def compare(
     logs: Sequence[str] = (),
     inputs: Inputs | None = None,
     notice: Callable[[str], None] = silent,
+    observer: Observer = NOBODY,
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
     `config`: all settings, or those that are changed by their names. `methods`: names, or "all". `seeds`: how many, or which.
     With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
     where scores are written in that folder while training goes on: tensorboard, csv. Data, links and model are those that
-    the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see.
+    the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see,
+    `observer` what is found while it is found.
     """
     check_logs(logs)
     config, seeds = config_from(config, Config()), checked_seeds(seeds)
@@ -171,15 +176,21 @@ def compare(
     if room.sentence:
         notice(room.sentence)
     rounds = record.checkpoints.open([devices] * len(cells), room) if record else [0] * len(cells)
+    observer.begin(config, cells)
     settings: dict[int, Setting] = {}
     for seed in seeds:
         progress(f"data and network, seed {seed}", len(settings) / len(seeds))
         settings[seed] = setting_of(config, seed, inputs.dataset, inputs.links)
+        observer.place(settings[seed])
     items: list[PreparedCell] = []
+    traces: list[Trace] = []
     for cell in cells:
         tell = _found(progress, cell, len(items), len(cells))
         tell(0.0)
-        items.append(prepare(config, settings[cell.seed], cell.method, tell))
+        trace = _trace(observer) if cell.method != IID and traced(devices) else None
+        items.append(prepare(config, settings[cell.seed], cell.method, tell, trace))
+        traces += [trace] if trace else []
+        observer.prepare(len(items) - 1, items[-1])
     results = TrainedModels(config, inputs.dataset, factory, cells, record)
     with _logs(logs, record) as log:
         done = train(
@@ -190,14 +201,20 @@ def compare(
             saved=Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None,
             room=room,
             progress=lambda share: progress("train", share),
-            on_round=_keeper(record, cells, log),
+            on_round=_keeper(record, cells, log, observer),
             on_end=results.keep,
         )
     progress("measure", 0.0)
     result = _measured(config, inputs.dataset, cells, done, results)
     if record is not None:
         _write(result, record)
+        save_traces(traces, config, record.path)
     return result
+
+
+def _trace(observer: Observer) -> Trace:
+    trace = Trace(lambda: observer.negotiate(trace))
+    return trace
 
 
 def _found(progress: Step, cell: Cell, number: int, cells: int) -> Share:
@@ -243,7 +260,9 @@ def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
     return open_logs(names, record.path, resume=record.checkpoints.there)
 
 
-def _keeper(record: RunFolder | None, cells: Sequence[Cell], log: Logs) -> Callable[[Mapping[int, State]], None]:
+def _keeper(
+    record: RunFolder | None, cells: Sequence[Cell], log: Logs, observer: Observer
+) -> Callable[[Mapping[int, State]], None]:
     """Log every round, and save the states of those that trained together."""
 
     def keep(states: Mapping[int, State]) -> None:
@@ -252,6 +271,7 @@ def _keeper(record: RunFolder | None, cells: Sequence[Cell], log: Logs) -> Calla
             _log_round(log, run_name(cells[number].method, cells[number].seed), state)
         if record is not None:
             record.checkpoints.save(states, len(cells))
+        observer.train(states)
 
     return keep
 

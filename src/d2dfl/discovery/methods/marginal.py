@@ -54,7 +54,7 @@ TOO_LITTLE = (
     "no link was looked for: %d messages a device do not pay for introductions and sums, which take %d; "
     "give more with --set marginal.messages=NUMBER"
 )
-STRIDES = 50  # times that progress is shown
+STRIDES = 120  # times that progress is shown and the links in force are told
 
 
 def introduce(
@@ -167,11 +167,20 @@ def find(task: Task) -> LinkChoice:
     whole, device = max(int(learner.account.sum()), 1), np.int64(0)
     while device != NO_DEVICE:
         device = take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, device, _stride(learner))
-        task.progress(min(float(learner.spent.sum()) / whole, 1.0))
+        done = min(float(learner.spent.sum()) / whole, 1.0)
+        task.progress(done)
+        if task.heard:
+            task.hear(play.slots, done, _mean_temperature(learner, cooling), float(learner.messages[0]))
     discovery = task.config.discovery
     bits = float(learner.counts[0]) * discovery.count_bits + float(learner.reals[0]) * discovery.real_bits
     bits += float(learner.bits[0])
     return LinkChoice(play.slots, float(learner.messages[0]), bits, int(learner.turns.sum()))
+
+
+def _mean_temperature(learner: LearnerState, cooling: Cooling) -> float:
+    """Over the devices, by what each has spent (revisions._temperatures)."""
+    fallen = learner.spent / np.maximum(cooling.cold * learner.account, 1e-9)
+    return float((cooling.hot * np.maximum(0.0, 1.0 - fallen)).mean())
 
 
 def _stride(learner: LearnerState) -> int:
