@@ -50,7 +50,7 @@ class Trace:
 
         def hear(slots: Slots, share: float, temperature: float | None, messages: float) -> None:
             self._heard += 1
-            if self._heard % self._every == 0:
+            if self._heard % self._every == 0 and not self._same(slots):
                 self._keep(slots, (number + share) / stages, temperature, self._before + messages)
 
         return hear
@@ -61,12 +61,14 @@ class Trace:
         self._settled = (*self._settled, slots.copy())
         self._before += messages
 
+    def _same(self, slots: Slots) -> bool:
+        """Whether the last moment had these links."""
+        last = self.moments[-1].stages if self.moments else ()
+        return len(last) == len(self._settled) + 1 and np.array_equal(last[-1], slots)
+
     def _keep(self, slots: Slots, share: float, temperature: float | None, messages: float) -> None:
-        last = self.moments[-1] if self.moments else None
-        if last is not None and len(last.stages) == len(self._settled) + 1 and np.array_equal(last.stages[-1], slots):
-            return
-        if temperature is None and last is not None:
-            temperature = last.temperature
+        if temperature is None and self.moments:
+            temperature = self.moments[-1].temperature
         self.moments.append(Moment(share, messages, temperature, (*self._settled, slots.copy())))
         if len(self.moments) > MOST_MOMENTS:
             self.moments = self.moments[1::2] if len(self.moments) % 2 == 0 else self.moments[::2]  # the last one stays

@@ -180,7 +180,5 @@ def _moments(content: Mapping[str, Any], network: Network, parts: int) -> list[M
             begun = max(begun, stage + 1)
         heat = each["temperature"]
         kept = tuple(slots.copy() for slots in stages[: max(begun, 1)])
-        found.append(
-            Moment(float(each["share"]), float(each["messages"]), None if heat is None else float(heat), kept)
-        )
+        found.append(Moment(float(each["share"]), float(each["messages"]), None if heat is None else float(heat), kept))
     return found
