@@ -187,7 +187,7 @@ def compare(
     for cell in cells:
         tell = _found(progress, cell, len(items), len(cells))
         tell(0.0)
-        trace = _trace(observer) if cell.method != IID and traced(devices) else None
+        trace = _trace(observer) if cell.method not in (IID, NO_EXCHANGE) and traced(devices) else None
         items.append(prepare(config, settings[cell.seed], cell.method, tell, trace))
         traces += [trace] if trace else []
         observer.prepare(len(items) - 1, items[-1])

@@ -15,6 +15,7 @@ SCRIPTS = (
     "mapview.js",
     "inspector.js",
     "map.js",
+    "tables.js",
     "theme.js",
 )
 

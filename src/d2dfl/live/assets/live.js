@@ -70,12 +70,19 @@ class Row {
   }
 }
 
+// A table; one of the same shape gets other numbers, and stays where it was scrolled to.
 function showTable(box, { title, columns, rows, note }) {
+  const old = box.querySelector("table");
+  if (old && old.rows.length === rows.length + 1 && old.rows[0].cells.length === columns.length) {
+    rows.forEach((row, index) => row.forEach((text, place) => (old.rows[index + 1].cells[place].textContent = text)));
+    return;
+  }
   const head = html("thead", {}, html("tr", {}, columns.map((text) => html("th", { scope: "col" }, text))));
   const line = ([name, ...cells]) => html("tr", {}, html("th", { scope: "row" }, name), cells.map((text) => html("td", {}, text)));
   const table = html("table", { class: "numbers" }, head, html("tbody", {}, rows.map(line)));
   const scroll = html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
   box.replaceChildren(html("figure", {}, html("figcaption", {}, title), scroll, html("p", { class: "note" }, note)));
+  hinted(scroll);
 }
 
 // One discovery: as it goes, or moment by moment.
@@ -116,6 +123,12 @@ class Negotiation {
     this.chooser.replaceChildren(...options);
     at("negotiation").hidden = false;
     this.found = found;
+  }
+
+  // Played from its beginning, unless the reader wants nothing to move.
+  async open(name) {
+    await this.choose(name);
+    if (this.trace && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.play();
   }
 
   async choose(name) {
@@ -285,7 +298,7 @@ class LivePage {
     at("what").textContent = words;
     this.say("", "over");
     const found = this.negotiation.found || [];
-    if (document.body.dataset.replay && found.length) this.negotiation.choose(found[0][0]);
+    if (document.body.dataset.replay && found.length) this.negotiation.open(found[0][0]);
   }
 
   miss() {
