@@ -56,6 +56,8 @@ class Command:
     def wait(self) -> int:
         code = self.process.wait(PATIENCE)
         self._heard.join(PATIENCE)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
         return code
 
 

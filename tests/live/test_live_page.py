@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -171,9 +170,11 @@ def test_a_paused_page_stands_still_and_misses_nothing(window: Tab) -> None:
     assert window.errors == []
 
 
-def test_a_wrong_token_shows_nothing(window: Tab, replay: tuple[LiveServer, Trace], tmp_path: Path) -> None:
+def test_a_wrong_token_shows_nothing(window: Tab, replay: tuple[LiveServer, Trace]) -> None:
     server, _ = replay
     window.open(server.address.replace(server.token, "x" * len(server.token)))
-    assert window.run("document.body.innerText") == ""
+    said = window.run("document.body.innerText")
+    assert "HTTP ERROR 404" in said  # the browser's own words
+    assert "Replay" not in said
     assert server.token not in str(window.run("document.documentElement.outerHTML"))
     window.errors.clear()  # the browser minds the 404
