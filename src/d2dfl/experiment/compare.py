@@ -6,7 +6,7 @@ devices. A method's share is (its score - none) / (iid - none).
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from d2dfl.energy.ledger import Ledger
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.cells import keep_cells
-from d2dfl.experiment.device_scores import KEY, device_scores, label_scores
+from d2dfl.experiment.device_scores import KEY, device_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.maps import MANY
@@ -32,23 +32,20 @@ from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, Plan, RunFolder
 from d2dfl.experiment.traces import save_traces, traced
-from d2dfl.experiment.training import Weights, save_weights, weights_in
+from d2dfl.experiment.trained_models import TrainedModels
+from d2dfl.experiment.training import Weights
 from d2dfl.experiment.values import energy, training_values
-from d2dfl.federation import Federated, Starts, State, embeddings, parameters_of, room_for
-from d2dfl.federation.models import Factory, outputs_for
+from d2dfl.federation import Starts, State, parameters_of, room_for
+from d2dfl.federation.models import outputs_for
 from d2dfl.notebook import counted, line, table_html
 from d2dfl.progress import Share, Step, silent
-from d2dfl.report.look import slugs
-from d2dfl.storage import make_folder, write_whole
+from d2dfl.storage import write_whole
 from d2dfl.transfer import held_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
-
-MODELS = "models"  # folder of the models in a run folder
-SHOWN = 600  # test inputs whose embeddings are kept for a picture
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,7 +188,8 @@ def compare(
         items.append(prepare(config, settings[cell.seed], cell.method, tell, trace))
         traces += [trace] if trace else []
         observer.prepare(len(items) - 1, items[-1])
-    results = TrainedModels(config, inputs.dataset, factory, cells, record)
+    truths = {seed: setting.truth for seed, setting in settings.items()}
+    results = TrainedModels(config, inputs.dataset, factory, cells, record, truths)
     with _logs(logs, record) as log:
         done = train(
             config,
@@ -220,38 +218,6 @@ def _trace(observer: Observer) -> Trace:
 def _found(progress: Step, cell: Cell, number: int, cells: int) -> Share:
     """Tells how far discovery is, from how far that of one cell is."""
     return lambda share: progress(f"discover, exchange: {cell.method}, seed {cell.seed}", (number + share) / cells)
-
-
-@dataclass
-class TrainedModels:
-    """What is taken from a state when its training has ended: the state itself is not kept."""
-
-    config: Config
-    dataset: Dataset
-    factory: Factory
-    cells: Sequence[Cell]
-    record: RunFolder | None
-    weights: dict[int, Weights] = field(default_factory=dict)  # empty with a run folder: they are in a file by now
-    embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
-    label_scores: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
-
-    def keep(self, number: int, data: Federated, state: State) -> None:
-        """Its models, how they do on each label, and what an encoder of the first seed makes of test inputs."""
-        encodes = paradigm_of(self.config).loss is not None
-        self.label_scores[number] = None if encodes else label_scores(self.factory, data, state, self.dataset)
-        if encodes and self.cells[number].seed == self.cells[0].seed:
-            self.embeddings[number] = embeddings(self.factory, data, state, self.dataset.test_inputs[:SHOWN])
-        weights = weights_in(self.factory, data, state)
-        if self.record is None:
-            self.weights[number] = weights
-        else:
-            make_folder(self.record.path / MODELS)
-            save_weights(weights, self.record.path / MODELS / f"{file_names(self.cells)[number]}.pt")
-
-
-def file_names(cells: Sequence[Cell]) -> list[str]:
-    """What the files of cells are called."""
-    return slugs(run_name(cell.method, cell.seed) for cell in cells)
 
 
 def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:

@@ -54,7 +54,7 @@ TOO_LITTLE = (
     "no link was looked for: %d messages a device do not pay for introductions and sums, which take %d; "
     "give more with --set marginal.messages=NUMBER"
 )
-STRIDES = 120  # times that progress is shown and the links in force are told
+STRIDES = 60  # times that progress is shown and the links in force are told
 
 
 def introduce(
