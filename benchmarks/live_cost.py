@@ -2,7 +2,8 @@
 
 The same comparison, in this process, again and again in turn: without a view; with one that nobody opens; with one that a browser
 reads, which is another process that takes everything as it comes. And the same discovery with and without its trace. Seconds are
-those of the processor, of all threads of this process, so that others on the machine count little; wall seconds stand beside.
+those of the processor, of all threads of this process, so that others on the machine count little; wall seconds stand beside. The
+share of the server's thread is read from its own clock: that is all that a browser adds, and is exact where ratios are noisy.
 
     python benchmarks/live_cost.py [--times 7] [--rounds 40] [--devices 25]
 """
@@ -44,8 +45,23 @@ def run(config: object, observer: Observer, folder: Path) -> None:
         compare(config, METHODS, [0], record, observer.step, observer=observer)
 
 
+class Shares:
+    """Seconds of the processor that servers' threads took while runs went on, as shares of all seconds of the runs."""
+
+    def __init__(self) -> None:
+        self.found: list[float] = []
+        self.clock: Callable[[], float] | None = None
+
+    def of(self, work: Callable[[], object]) -> Seconds:
+        before = self.clock() if self.clock else 0.0
+        took = seconds_of(work)
+        if self.clock:
+            self.found.append((self.clock() - before) / took[0])
+        return took
+
+
 @contextmanager
-def watched(reader: bool):
+def watched(reader: bool, shares: Shares):
     """A view with a server, and a reader of it where there is to be one."""
     stand = Stand()
     with served(stand, live_page("benchmark")) as server:
@@ -56,19 +72,23 @@ def watched(reader: bool):
             )
             while not server.ever and process.poll() is None:
                 time.sleep(0.01)
+        number = time.pthread_getcpuclockid(server._thread.ident)
+        shares.clock = lambda: time.clock_gettime(number)
         yield RunView(stand)
+        shares.clock = None
         server.end("over")
         if process is not None:
             print(f"    the reader got {int(process.communicate(timeout=60)[0]) / 1e6:.1f} MB", file=sys.stderr)
 
 
-def compared(config: object, times: int) -> dict[str, list[Seconds]]:
+def compared(config: object, times: int, shares: dict[str, Shares]) -> dict[str, list[Seconds]]:
     found: dict[str, list[Seconds]] = {"without": [], "nobody looks": [], "one browser": []}
     for number in range(times + 1):
         for kind, results in found.items():
-            view = nullcontext(NOBODY) if kind == "without" else watched(kind == "one browser")
+            mine = shares.setdefault(kind, Shares())
+            view = nullcontext(NOBODY) if kind == "without" else watched(kind == "one browser", mine)
             with tempfile.TemporaryDirectory() as folder, view as observer:
-                took = seconds_of(lambda: run(config, observer, Path(folder) / "run"))
+                took = mine.of(lambda: run(config, observer, Path(folder) / "run"))
             if number:  # the first of each compiles and loads
                 results.append(took)
     return found
@@ -112,7 +132,14 @@ def main() -> None:
     )
     show(f"marginal, {given.devices} devices, {4 * given.times} pairs", traced(config, given.times))
     title = f"compare {','.join(METHODS)}, one seed, {given.devices} devices, {given.rounds} rounds, {given.times} times each"
-    show(title, compared(config, given.times))
+    shares: dict[str, Shares] = {}
+    show(title, compared(config, given.times, shares))
+    for kind, each in shares.items():
+        if each.found:
+            values = sorted(100 * share for share in each.found[1:])
+            print(
+                f"  {kind}: the server's thread took {statistics.median(values):.2f} % [{values[0]:.2f}, {values[-1]:.2f}]"
+            )
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def _watched(watching: "Watching", out: Path, devices: int) -> "Iterator[LiveSes
     from d2dfl.cli.fleet_view import looking_at
     from d2dfl.cli.live import live_session
 
-    with live_session(watching, f"A fleet of {devices} devices") as session:
+    with live_session(watching, f"A fleet of {devices} devices", elsewhere=True) as session:
         if session is None:
             yield None
             return

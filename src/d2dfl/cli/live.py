@@ -40,13 +40,20 @@ class LiveSession:
 
 @contextmanager
 def live_session(
-    watching: "Watching", title: str, view: Callable[[Stand], DiscoveryView] = DiscoveryView, steps: bool = False
+    watching: "Watching",
+    title: str,
+    view: Callable[[Stand], DiscoveryView] = DiscoveryView,
+    steps: bool = False,
+    elsewhere: bool = False,
 ) -> Iterator[LiveSession | None]:
-    """Around a run; None where nobody watches. `steps`: a discovery, which is opened to be stepped through when it is there."""
+    """Around a run; None where nobody watches. `steps`: a discovery, which is opened to be stepped through when it is there.
+
+    `elsewhere`: other processes do the work, and this one has little to do beside.
+    """
     if not watching.live:
         yield None
         return
-    stand = Stand()
+    stand = Stand(time.monotonic) if elsewhere else Stand()
     with served(stand, live_page(title, replay=steps)) as server:
         opened = _open(server, watching.no_browser)
         alone = not opened and not watching.no_browser

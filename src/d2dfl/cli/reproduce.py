@@ -95,7 +95,7 @@ def _watched(
     from d2dfl.live.grids import GridView
 
     title = chosen[0] if len(chosen) == 1 else counted(len(chosen), "experiment")
-    return live_session(watching, f"Reproduction of {title}, {options.scale}", GridView)
+    return live_session(watching, f"Reproduction of {title}, {options.scale}", GridView, elsewhere=True)
 
 
 def _told(

@@ -1,8 +1,9 @@
 """What is shown, by name, always the newest: the run puts functions here, and whoever looks has them called.
 
 Records hold all that came before them (a curve all its rounds), so a slow browser misses nothing if it sees every third one. There
-is no queue that could grow. While nobody looks, nothing is computed at all. What is computed for those who look may take one part in
-a hundred of the time that passes (`SHARE`), since it is taken from the run: a drawing that is dear is made anew more seldom.
+is no queue that could grow. While nobody looks, nothing is computed at all. What is computed for those who look is taken from the
+run: at most one second in a hundred of those that the run itself takes (`SHARE`), and a little to begin with. A drawing that is dear
+is therefore made anew more seldom.
 """
 
 import json
@@ -13,9 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 SHARE = 0.01
+START_S = 0.02  # that may be spent beyond that share
 LEAST_S = 0.25  # between two drawings of a record
-CHEAP_S = 0.001  # a record that takes less does not wait for others
+CHEAP_S = 0.001  # a record that takes less waits for nothing but that
 Build = Callable[[], Any]  # gives plain values
+Clock = Callable[[], float]
 
 
 @dataclass
@@ -26,21 +29,25 @@ class Part:
     version: int
     text: str = ""  # as it was sent last
     built: int = 0  # the version of the text
-    due_s: float = 0.0  # when it may be built again
-    took_s: float = 0.0  # the last time
+    at_s: float = -LEAST_S  # when that was
+    took_s: float = 0.0
 
 
 class Stand:
-    """The newest records. `put` is called by the run, the rest by the server's thread."""
+    """The newest records. `put` is called by the run, the rest by the server's thread.
+
+    `run` is the clock by which the run pays: seconds of the processor, where it runs in this process.
+    """
 
     def __init__(
-        self, clock: Callable[[], float] = time.monotonic, spent: Callable[[], float] = time.thread_time
+        self, run: Clock = time.process_time, wall: Clock = time.monotonic, own: Clock = time.thread_time
     ) -> None:
-        self._clock, self._spent = clock, spent
+        self._run, self._wall, self._own = run, wall, own
+        self._began = run()
+        self._spent_s = 0.0
         self._lock = threading.Lock()
         self._parts: dict[str, Part] = {}
         self._made: dict[str, Build] = {}  # what browsers may ask for by name
-        self._due_s = 0.0
         self.ended = threading.Event()
 
     def put(self, name: str, build: Build) -> None:
@@ -50,7 +57,7 @@ class Stand:
                 part = self._parts[name]
                 part.build, part.version = build, part.version + 1
             else:
-                self._parts[name] = Part(build, 1)
+                self._parts[name] = Part(build, 1, at_s=self._wall() - LEAST_S)
 
     def offer(self, name: str, build: Build) -> None:
         """Something that is computed only when a reader asks for it."""
@@ -68,9 +75,8 @@ class Stand:
         with self._lock:
             waiting = [(name, part) for name, part in self._parts.items() if part.version > seen.get(name, 0)]
         texts = []
-        for name, part in waiting:
-            due_s = part.due_s if part.took_s < CHEAP_S else max(part.due_s, self._due_s)
-            if part.built < part.version and (self.ended.is_set() or self._clock() >= due_s):
+        for name, part in sorted(waiting, key=lambda item: item[1].at_s):  # who has waited longest comes first
+            if part.built < part.version and (self.ended.is_set() or self._due(part)):
                 self._build(name, part)
             if part.built > seen.get(name, 0):
                 seen[name] = part.built
@@ -82,15 +88,19 @@ class Stand:
         with self._lock:
             return all(part.version <= seen.get(name, 0) for name, part in self._parts.items())
 
+    def _due(self, part: Part) -> bool:
+        if self._wall() < part.at_s + LEAST_S:
+            return False
+        paid = SHARE * (self._run() - self._began) + START_S
+        return (part.built > 0 and part.took_s < CHEAP_S) or self._spent_s <= paid
+
     def _build(self, name: str, part: Part) -> None:
         with self._lock:
             build, version = part.build, part.version
-        began = self._spent()
+        began = self._own()
         part.text, part.built = _text(name, version, build()), version
-        part.took_s = self._spent() - began
-        part.due_s = self._clock() + max(LEAST_S, part.took_s / SHARE)
-        if part.took_s >= CHEAP_S:
-            self._due_s = max(self._due_s, self._clock()) + part.took_s / SHARE
+        part.took_s, part.at_s = self._own() - began, self._wall()
+        self._spent_s += part.took_s
 
 
 def _text(name: str, version: int, data: Any) -> str:
