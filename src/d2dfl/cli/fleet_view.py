@@ -3,6 +3,7 @@
 import math
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from d2dfl.errors import UserError
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.views import GRAPHS, TABLE, DiscoveryView, table_data
 from d2dfl.peer.home import Home
-from d2dfl.peer.reports import status
+from d2dfl.peer.reports import description, status
 from d2dfl.report.findings import Layer, Link, Map, Table
 from d2dfl.storage import read_json
 
@@ -52,6 +53,7 @@ class FleetFolders:
         self.out, self.devices, self.view = out, devices, view
         self.graph: Mapping[str, Any] | None = None
         self.place: LivingMap | None = None
+        self.grants: dict[tuple[str, str], int] = {}  # giver and receiver, by fingerprint -> labels
 
     def look(self) -> None:
         """A folder that is not there yet, or whose peer writes at this moment, is looked at again later."""
@@ -59,7 +61,11 @@ class FleetFolders:
             if self.graph is None:
                 self.graph = read_json(self.out / "graph.json", "the graph of a fleet")
                 self.place = LivingMap(_map(self.graph))
-            found = [status(Home(self.out / f"device-{device}")) for device in range(self.devices)]
+            homes = [Home(self.out / f"device-{device}") for device in range(self.devices)]
+            if not self.grants:
+                for told in [description(home, time.time()) for home in homes]:
+                    self.grants |= {(told["fingerprint"], who): len(labels) for who, labels in told["grants"].items()}
+            found = [status(home) for home in homes]
         except (UserError, sqlite3.Error, OSError):
             return
         self._show(self.graph, found)
@@ -68,7 +74,7 @@ class FleetFolders:
         place = self.place
         if place is None:
             return
-        layer = _layer(graph, found, place.item)
+        layer = _layer(graph, found, place.item, self.grants)
         sent = sum(sum(link.went[:1]) for link in layer.links)
         wanted = max(sum(sum(link.amounts) for link in layer.links), 1.0)
         self.view.step(f"hand over: {sent:,.0f} of about {wanted:,.0f} datapoints", min(sent / wanted, 1.0))
@@ -95,14 +101,19 @@ def _map(graph: Mapping[str, Any]) -> Map:
     )
 
 
-def _layer(graph: Mapping[str, Any], found: Sequence[Mapping[str, Any]], item: Map) -> Layer:
+def _layer(
+    graph: Mapping[str, Any],
+    found: Sequence[Mapping[str, Any]],
+    item: Map,
+    grants: Mapping[tuple[str, str], int],
+) -> Layer:
     """The graph as it was found, and what has moved over it by now."""
     before, after = np.array(item.before), np.array(graph["expected_counts_after"], dtype=np.float64)
     held = np.array([[peer["holds"].get(label, 0) for label in item.partitions] for peer in found], dtype=np.float64)
     links = []
     for (sender, receiver), amounts in zip(graph["edges"], graph["expected_datapoints"], strict=True):
         got = found[receiver]["received_from"].get(found[sender]["name"], 0)
-        trusted = sum(amount > 0 for amount in amounts)
+        trusted = grants.get((found[sender]["fingerprint"], found[receiver]["fingerprint"]), 0)
         links.append(Link(sender, receiver, 0.0, trusted, tuple(map(float, amounts)), (float(got), float(got))))
     return Layer(
         name="",

@@ -50,26 +50,37 @@ def discover_and_print(
         network = _network_for(config, options)
         methods = [chosen, reference_method()] if reference and not chosen.reference else [chosen]
         trace = _trace(session) if traced(network.devices) and (session or out) else None
-        results = _found(network, config, options.seed, methods, session, trace)
+        results: list[Discovery] = []
+        for one in methods:
+            with _watched(one, network, config, session) as progress:
+                heard = None if results else trace
+                found = discover(network, config, seed=options.seed, method=one.name, progress=progress, trace=heard)
+                results.append(found)
         best = summary.best_known(results) if methods[-1].reference else None
+        if session:
+            _show(session, results, trace)
         print_side_by_side(results, best)
         if best is not None:
             console.print(f"{reference_method().name} raises the objective alone: other rows may be better without it")
-        result = results[0]
-        for sentence in summary.unlinked_sentences(network, result.graph, config.channel):
+        for sentence in summary.unlinked_sentences(network, results[0].graph, config.channel):
             console.print(sentence)
-        _write_json(json.dumps(as_dict(result, best), allow_nan=False), files.json_file)
-        if picture is not None:
-            draw_discovery(result, picture)
-            say(f"wrote {picture}")
-        if graphml is not None:
-            result.graph.to_graphml(result.network, graphml)
-            say(f"wrote {graphml}")
+        _write_found(results[0], best, files, graphml)
         if out is not None:
-            save_discovery(result, best, out, trace)
+            save_discovery(results[0], best, out, trace)
             say_results(out)
         if session:
             session.finish(out)
+
+
+def _write_found(result: Discovery, best: float | None, files: "Files", graphml: Path | None) -> None:
+    """The files that were named."""
+    _write_json(json.dumps(as_dict(result, best), allow_nan=False), files.json_file)
+    if files.picture is not None:
+        draw_discovery(result, files.picture)
+        say(f"wrote {files.picture}")
+    if graphml is not None:
+        result.graph.to_graphml(result.network, graphml)
+        say(f"wrote {graphml}")
 
 
 def _trace(session: "LiveSession | None") -> Trace:
@@ -78,29 +89,13 @@ def _trace(session: "LiveSession | None") -> Trace:
     return trace
 
 
-def _found(
-    network: Network,
-    config: Config,
-    seed: int,
-    methods: Sequence[Method],
-    session: "LiveSession | None",
-    trace: Trace | None,
-) -> list[Discovery]:
-    """Discoveries in the order of the methods; the first one is traced, and the page shows what came out."""
-    results: list[Discovery] = []
-    if session:
-        session.view.begin(config, ())
-    for one in methods:
-        heard = trace if one is methods[0] else None
-        with _watched(one, network, config, session) as progress:
-            results.append(discover(network, config, seed=seed, method=one.name, progress=progress, trace=heard))
-    if session:
-        from d2dfl.live.views import put_findings
+def _show(session: "LiveSession", results: Sequence[Discovery], trace: Trace | None) -> None:
+    """What came out, on the page."""
+    from d2dfl.live.views import put_findings
 
-        if trace is not None:
-            session.view.found(trace)
-        put_findings(session.stand, summary.graph_findings(results, summary.best_known(results)))
-    return results
+    if trace is not None:
+        session.view.found(trace)
+    put_findings(session.stand, summary.graph_findings(results, summary.best_known(results)))
 
 
 def _live(watching: "Watching") -> "AbstractContextManager[LiveSession | None]":
@@ -175,6 +170,7 @@ def _network_for(config: Config, options: "Discover") -> Network:
 def _watched(method: Method, network: Network, config: Config, session: "LiveSession | None" = None) -> Iterator[Share]:
     """What a user sees of a discovery: how long it will take, that it is compiled, a bar; or what a live view shows."""
     if session:
+        session.view.begin(config, ())
         session.view.step(f"compile: {method.name}", 0.0)
     elsewhere = session is not None and session.in_terminal
     announce(method.title, discovery_seconds(method.name, config, network.shape))

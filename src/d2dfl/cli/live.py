@@ -16,6 +16,7 @@ from d2dfl.live.page import live_page
 from d2dfl.live.server import LiveServer, served
 from d2dfl.live.stand import Stand
 from d2dfl.live.views import HEAD, DiscoveryView, put_findings
+from d2dfl.notebook import counted
 
 if TYPE_CHECKING:
     from d2dfl.cli.commands.options import Watching
@@ -127,7 +128,7 @@ def replay_folder(folder: Path, no_browser: bool) -> None:
         view.found(kept.trace)
     stand.put(HEAD, lambda: {"what": "", "share": 1.0, "left": ""})
     with served(stand, live_page(f"Replay: {title}", replay=True)) as server:
-        server.tell(f"{len(traces)} recorded discoveries of {folder}.")
+        server.tell(f"{counted(len(traces), 'discovery')} of {folder}, to be stepped through.")
         _open(server, no_browser)
         say("Ctrl-C ends it")
         _until_stopped()
