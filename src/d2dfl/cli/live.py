@@ -67,8 +67,7 @@ def live_session(
             raise
         server.end(session.words, coming=opened)
         if watching.stay:
-            say(f"the page stays: {server.address}; Ctrl-C ends it")
-            _until_stopped()
+            _until_stopped(f"the page stays: {server.address}; Ctrl-C ends it")
 
 
 def _open(server: LiveServer, no_browser: bool) -> bool:
@@ -97,9 +96,10 @@ def _browser_there() -> bool:
     return True
 
 
-def _until_stopped() -> None:
+def _until_stopped(words: str) -> None:
     """Wait for Ctrl-C, which is the end that was meant."""
     try:
+        say(words)
         while True:
             time.sleep(WAIT_S)
     except KeyboardInterrupt:
@@ -130,5 +130,4 @@ def replay_folder(folder: Path, no_browser: bool) -> None:
     with served(stand, live_page(f"Replay: {title}", replay=True)) as server:
         server.tell(f"{counted(len(traces), 'discovery')} of {folder}, to be stepped through.")
         _open(server, no_browser)
-        say("Ctrl-C ends it")
-        _until_stopped()
+        _until_stopped("Ctrl-C ends it")

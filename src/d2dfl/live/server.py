@@ -20,7 +20,7 @@ from d2dfl.errors import UserError
 from d2dfl.live.stand import Stand
 
 HOST = "127.0.0.1"
-TICK_S = 0.1
+TICK_S = 0.25  # between two looks for something newer
 QUIET_S = 10.0  # after which a stream says that it is still there
 MOST_BROWSERS = 32
 LAST_WORDS_S = 10.0  # that browsers have at the end, to hear of it
@@ -54,6 +54,26 @@ class Guard:
             await Response(status_code=404)(scope, receive, send)
 
 
+class QuietServer(uvicorn.Server):
+    """uvicorn wakes ten times a second to see whether it should stop. This one sleeps until somebody asks it something."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._stopping = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def main_loop(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        if not self.should_exit:  # it may have been stopped before there was a loop to tell
+            await self._stopping.wait()
+
+    def stop(self) -> None:
+        """Called by another thread."""
+        self.should_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+
+
 class LiveServer:
     """A page and the stream behind it, served by a thread of its own."""
 
@@ -70,13 +90,14 @@ class LiveServer:
         except OSError as error:
             raise UserError(f"--live cannot listen on {HOST}: {error.strerror}") from None
         self.port = int(self._socket.getsockname()[1])
-        self._server = uvicorn.Server(
+        self._server = QuietServer(
             uvicorn.Config(
                 Guard(self._app(), self.token, self.port),
                 log_level="critical",
                 access_log=False,
                 lifespan="off",
                 server_header=False,
+                date_header=False,
                 limit_concurrency=MOST_BROWSERS,
                 timeout_graceful_shutdown=2,
             )
@@ -109,7 +130,7 @@ class LiveServer:
     def stop(self) -> None:
         """Serve nobody any more."""
         self._over.set()
-        self._server.should_exit = True
+        self._server.stop()
         self._thread.join(LAST_WORDS_S)
         self._socket.close()
 

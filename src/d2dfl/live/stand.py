@@ -2,7 +2,7 @@
 
 Records hold all that came before them (a curve all its rounds), so a slow browser misses nothing if it sees every third one. There
 is no queue that could grow. While nobody looks, nothing is computed at all. What is computed for those who look is taken from the
-run: at most one second in a hundred of those that the run itself takes (`SHARE`), and a little to begin with. A drawing that is dear
+run: at most a share of the seconds that the run itself takes (`SHARE`), and a little to begin with. A drawing that is dear
 is therefore made anew more seldom.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-SHARE = 0.01
+SHARE = 0.008
 START_S = 0.02  # that may be spent beyond that share
 LEAST_S = 0.25  # between two drawings of a record
 CHEAP_S = 0.001  # a record that takes less waits for nothing but that
