@@ -133,7 +133,7 @@ def discover(
     at_once = chosen.joint and config.discovery.edge_mode == "joint"
     stages, edges = (1, config.discovery.edges) if at_once else (config.discovery.edges, 1)
     if trace:
-        trace.begin(known, chosen.name, seed)
+        trace.begin(known, chosen.name, seed, edges)
     hear = trace.stage(0, stages) if trace else silent
     task = Task(first, config, seed, edges=edges, progress=_part(progress, 0, stages), hear=hear)
     graphs: list[Graph] = []

@@ -41,9 +41,10 @@ class Trace:
         self._before = 0.0  # messages of earlier stages
         self._heard, self._every = 0, 1
 
-    def begin(self, network: Network, method: str, seed: int) -> None:
-        """What is to be heard."""
+    def begin(self, network: Network, method: str, seed: int, edges: int = 1) -> None:
+        """What is to be heard; it begins without any link."""
         self.network, self.method, self.seed = network, method, seed
+        self._keep(np.full((network.devices, edges), -1, dtype=np.int32), 0.0, None, 0.0)
 
     def stage(self, number: int, stages: int) -> Hear:
         """Whom the learner of one stage tells."""
@@ -71,6 +72,6 @@ class Trace:
             temperature = self.moments[-1].temperature
         self.moments.append(Moment(share, messages, temperature, (*self._settled, slots.copy())))
         if len(self.moments) > MOST_MOMENTS:
-            self.moments = self.moments[1::2] if len(self.moments) % 2 == 0 else self.moments[::2]  # the last one stays
+            self.moments = [self.moments[0], *self.moments[2::2]]
             self._every *= 2
         self._told()

@@ -73,7 +73,7 @@ def _plain(trace: Trace, network: Network, config: Config, file: str) -> dict[st
     moments = trace.moments
     changes = _changes(moments, network, config, trace.method)
     while sum(map(len, changes)) > MOST_CHANGES and len(moments) > 2:
-        moments = moments[-1::-2][::-1]
+        moments = _every_second(moments)
         changes = _changes(moments, network, config, trace.method)
     return {
         "format": FORMAT,
@@ -88,6 +88,11 @@ def _plain(trace: Trace, network: Network, config: Config, file: str) -> dict[st
             for one, rows in zip(moments, changes, strict=True)
         ],
     }
+
+
+def _every_second(moments: Sequence[Moment]) -> list[Moment]:
+    """Half of the moments; the first and the last stay."""
+    return [moments[0], *moments[-1:0:-2][::-1]]
 
 
 def _changes(moments: Sequence[Moment], network: Network, config: Config, method: str) -> list[list[list[int]]]:

@@ -54,14 +54,16 @@ class Negotiation:
             self.layer(moment)
         return self._worth[id(moment)][1]
 
+    def _axis(self, moments: Sequence[Moment]) -> tuple[list[float], str]:
+        """Where moments stand on charts: by messages, where these rise, else by the share of the work."""
+        sent = [moment.messages / self.network.devices for moment in moments]
+        if sent[-1] > 0 and all(a < b for a, b in pairwise(sent)):
+            return sent, "messages a device"
+        return [100 * moment.share for moment in moments], "percent of the work"
+
     def charts(self, moments: Sequence[Moment]) -> list[dict[str, Any]]:
         """The objective, and the temperature where there is one."""
-        devices = self.network.devices
-        sent = [moment.messages / devices for moment in moments]
-        rising = sent[-1] > 0 and all(a < b for a, b in pairwise(sent))
-        x, x_name = (
-            (sent, "messages a device") if rising else ([100 * one.share for one in moments], "percent of the work")
-        )
+        x, x_name = self._axis(moments)
         found = [Chart("Objective", x_name, "objective", (self._line(x, [self.objective(one) for one in moments]),))]
         heat = [(place, one.temperature) for place, one in zip(x, moments, strict=True) if one.temperature is not None]
         if heat:
@@ -88,7 +90,7 @@ class Negotiation:
         moments = list(self.trace.moments)
         layers = [self.layer(moment) for moment in moments]
         while len(moments) > 2 and sum(len(layer.links) for layer in layers) > MOST_LINKS:
-            moments, layers = moments[-1::-2][::-1], layers[-1::-2][::-1]
+            moments, layers = [moments[0], *moments[-1:0:-2][::-1]], [layers[0], *layers[-1:0:-2][::-1]]
         links: dict[tuple[int, int], int] = {}
         described: list[dict[str, Any]] = []
         frames = []
@@ -109,5 +111,6 @@ class Negotiation:
             "map": self.map.base,
             "links": described,
             "frames": frames,
+            "places": self._axis(moments)[0],
             "charts": self.charts(moments),
         }

@@ -114,6 +114,7 @@ def _revise_link(
     beyond = (learner.claim[receiver, top] if top >= 0 else 0.0) - (learner.claim[receiver, old] if old >= 0 else 0.0)
     forced = old < 0 and not free
     if forced or keeps(learner, key, receiver, change + beyond, expected + beyond, temperature, noise):
+        learner.gained[0] += change + beyond
         return True
     _, messages, _ = put_link(board, terms, play, learner, receiver, edge, old, before, UNLIMITED)
     learner.spent[receiver] += messages
@@ -123,7 +124,8 @@ def _revise_link(
 @leaf
 def _temperatures(learner: Any, cooling: Any, key: Any, device: Any) -> Any:
     """A device's temperature by what it has spent, and the noise on its proposals, of which some stays when it is cold."""
-    fallen = learner.spent[device] / (cooling.cold * learner.account[device])
+    spent, account = learner.spent[device] - learner.began[device], learner.account[device] - learner.began[device]
+    fallen = spent / (cooling.cold * account)
     temperature = cooling.hot * max(0.0, 1.0 - fallen)
     draw = uniform(key, learner.turns[device] + RESTLESSNESS)
     return temperature, max(temperature, 2.0 * draw * cooling.restless * cooling.hot)
@@ -161,7 +163,7 @@ def take_turns(
             edge = learner.turns[device] % edges
             learner.turns[device] += 1
             if learner.holder[0] != NO_DEVICE and learner.holder[0] != device:
-                say(learner, TURN, TURN, len(play.used))
+                say(learner, TURN, TURN, learner.carried[0])
                 learner.spent[device] += TURN
             learner.holder[0] = device
             temperature, noise = _temperatures(learner, cooling, keys[device], device)

@@ -196,19 +196,16 @@ class Negotiation {
       heat === null ? "" : `temperature ${number(heat, 4)}`,
     ];
     this.say(words.filter(Boolean).join(", "));
-    for (const panel of this.charts.panels) this.mark(panel.drawing, this.index);
+    for (const panel of this.charts.panels) this.mark(panel.drawing, this.trace.places[this.index]);
     at("back").disabled = this.index === 0;
     at("next").disabled = this.index === last;
   }
 
-  // Where on a chart this moment stands; charts may have fewer places than there are moments.
-  mark(chart, index) {
-    const x = chart.data.lines[0] ? chart.data.lines[0].x : [];
-    if (!x.length || !chart.box) return;
-    const place = x[Math.min(index, x.length - 1)];
-    if (!chart.inside(place)) return;
-    const { top, bottom } = chart.box;
-    const left = chart.atX(place);
+  // Where on a chart this moment stands.
+  mark(chart, place) {
+    if (!chart.box || !chart.inside(place)) return;
+    const { left: first, top, bottom } = chart.box;
+    const left = Math.max(first, chart.atX(place));
     chart.cursor.replaceChildren(svg("line", { class: "crosshair", x1: left, x2: left, y1: top, y2: bottom }));
   }
 
