@@ -8,8 +8,9 @@ from d2dfl.experiment.compare import compare
 from d2dfl.experiment.device_scores import KEY, _labels, label_scores
 from d2dfl.experiment.findings import findings
 from d2dfl.experiment.inputs import data_set
-from d2dfl.experiment.pipeline import factory_of, prepare, train
+from d2dfl.experiment.pipeline import factory_of, federations_of, prepare
 from d2dfl.experiment.setting import setting_of
+from d2dfl.federation import State, train_many
 
 SMALL = {"network.devices": 5, "data.samples": 40, "federation.rounds": 2, "federation.interval": 3}
 
@@ -21,17 +22,19 @@ def test_labels_add_up_to_the_score_of_the_curve(paradigm: str) -> None:
     setting, factory, found = setting_of(config, 3, dataset), factory_of(config, dataset), []
     item = prepare(config, setting, "none")
 
-    def keep(_: int, data: object, state: object) -> None:
-        found.append(label_scores(factory, data, state, dataset, config.federation, setting.truth))
+    ready = federations_of(config, [item], dataset)
 
-    (done,) = train(config, [item], dataset, on_end=keep)
+    def keep(_: int, state: State) -> None:
+        found.append(label_scores(factory, ready.runs[0][0], state, dataset, config.federation, setting.truth))
+
+    (curves,) = train_many(factory, ready.runs, config.federation, states=ready.starts, on_end=keep)
     (scores,) = found
     assert scores is not None
     wanted = _labels(dataset, setting.truth, np.arange(len(dataset.test_targets)))
     tests = np.bincount(wanted, minlength=scores.shape[1])
     assert (tests > 0).sum() > 2
     whole = (scores[0, tests > 0] * tests[tests > 0]).sum() / tests.sum()
-    assert whole == pytest.approx(done.curves.scores[-1], rel=1e-4)
+    assert whole == pytest.approx(curves.scores[-1], rel=1e-4)
 
 
 def test_targets_fall_into_the_ranges_of_the_training_part() -> None:

@@ -11,7 +11,8 @@ from d2dfl.discovery.discover import graph_at
 from d2dfl.discovery.trace import Trace
 from d2dfl.errors import UserError
 from d2dfl.experiment import traces
-from d2dfl.experiment.store import Plan, run_folder
+from d2dfl.experiment.mark import Plan
+from d2dfl.experiment.store import run_folder
 from d2dfl.experiment.traces import load_traces, save_traces
 
 

@@ -168,7 +168,7 @@ def rerun_and_print(
 ) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.methods import IID, method_named
-    from d2dfl.experiment.store import comparison_in, plugins_of
+    from d2dfl.experiment.mark import comparison_in, plugins_of
 
     if out is not None and os.path.realpath(out) == os.path.realpath(folder) and not resume:
         raise UserError(f"--from and --out are the same folder, {folder}: give another --out")

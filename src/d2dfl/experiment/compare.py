@@ -26,16 +26,17 @@ from d2dfl.experiment.device_scores import KEY, device_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.maps import MANY
+from d2dfl.experiment.mark import Plan
 from d2dfl.experiment.observer import NOBODY, Observer
-from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
+from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, federations_of, prepare
 from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
-from d2dfl.experiment.store import RESULTS, Plan, RunFolder
+from d2dfl.experiment.store import RESULTS, RunFolder
 from d2dfl.experiment.traces import save_traces, traced
 from d2dfl.experiment.trained_models import TrainedModels
 from d2dfl.experiment.training import Weights
 from d2dfl.experiment.values import energy, training_values
-from d2dfl.federation import Starts, State, parameters_of, room_for
+from d2dfl.federation import Starts, State, parameters_of, room_for, train_many
 from d2dfl.federation.models import outputs_for
 from d2dfl.notebook import counted, line, table_html
 from d2dfl.progress import Share, Step, silent
@@ -188,20 +189,22 @@ def compare(
         items.append(prepare(config, settings[cell.seed], cell.method, tell, trace))
         traces += [trace] if trace else []
         observer.prepare(len(items) - 1, items[-1])
+    saved = Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None
+    ready = federations_of(config, items, inputs.dataset, model=factory, saved=saved, room=room)
     truths = {seed: setting.truth for seed, setting in settings.items()}
-    results = TrainedModels(config, inputs.dataset, factory, cells, record, truths)
+    datas = [data for data, _ in ready.runs]
+    results = TrainedModels(config, inputs.dataset, factory, cells, datas, record, truths)
     with _logs(logs, record) as log:
-        done = train(
-            config,
-            items,
-            inputs.dataset,
-            model=factory,
-            saved=Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None,
-            room=room,
+        curves = train_many(
+            factory,
+            ready.runs,
+            config.federation,
             progress=lambda share: progress("train", share),
-            on_round=_keeper(record, cells, log, observer),
+            states=ready.starts,
+            on_group=_keeper(record, cells, log, observer),
             on_end=results.keep,
         )
+    done = ready.trained(curves)
     progress("measure", 0.0)
     result = _measured(config, inputs.dataset, cells, done, results)
     if record is not None:

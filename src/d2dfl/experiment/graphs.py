@@ -13,7 +13,8 @@ from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS, Method
 from d2dfl.discovery.trace import Trace
 from d2dfl.errors import MissingExtraError
-from d2dfl.experiment.store import Plan, run_folder
+from d2dfl.experiment.mark import Plan
+from d2dfl.experiment.store import run_folder
 from d2dfl.experiment.summary import best_known, keep
 from d2dfl.experiment.takeaways import NETWORK
 from d2dfl.experiment.traces import save_traces

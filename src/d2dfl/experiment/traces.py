@@ -18,7 +18,7 @@ from d2dfl.discovery.methods import METHODS
 from d2dfl.discovery.trace import MOST_MOMENTS, Moment, Slots, Trace
 from d2dfl.errors import UserError
 from d2dfl.experiment.maps import MANY
-from d2dfl.experiment.store import read_mark
+from d2dfl.experiment.mark import read_mark
 from d2dfl.network import Network
 from d2dfl.network.files import load_network, save_network
 from d2dfl.report.look import slug

@@ -31,14 +31,16 @@ class TrainedModels:
     dataset: Dataset
     factory: Factory
     cells: Sequence[Cell]
+    datas: Sequence[Federated]  # what they train on
     record: RunFolder | None
     truths: Mapping[int, NDArray[np.int64]]  # by seed: labels of the training part, or ranges of its targets
     weights: dict[int, Weights] = field(default_factory=dict)  # empty with a run folder: they are in a file by now
     embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
     label_scores: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
 
-    def keep(self, number: int, data: Federated, state: State) -> None:
+    def keep(self, number: int, state: State) -> None:
         """Its models, how they do on each label, and what an encoder of the first seed makes of test inputs."""
+        data = self.datas[number]
         encodes = paradigm_of(self.config).loss is not None
         settings, truth = self.config.federation, self.truths[self.cells[number].seed]
         self.label_scores[number] = label_scores(self.factory, data, state, self.dataset, settings, truth)

@@ -10,6 +10,7 @@ import numpy as np
 from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.game.cluster_revisions import revise_cluster_link
 from d2dfl.discovery.game.draws import uniform
+from d2dfl.discovery.game.expectations import expected_worth, standing_of
 from d2dfl.discovery.game.learning import (
     ASKED,
     HOPELESS,
@@ -22,9 +23,21 @@ from d2dfl.discovery.game.learning import (
     keeps,
     say,
 )
-from d2dfl.discovery.game.offers import expected_worth, make_offer, standing_of
+from d2dfl.discovery.game.offers import make_offer
 from d2dfl.discovery.game.requesting import UNLIMITED, put_link, recall
 from d2dfl.discovery.game.state import NO_LINK, taken
+
+
+@leaf
+def _top(value: Any, extra: Any, old: Any, best: Any) -> Any:
+    """The slot that looks best, or NO_LINK where none is above `best`; where two are alike it is the present one."""
+    top: Any = NO_LINK
+    for slot in range(len(value)):
+        if value[slot] > HOPELESS and (
+            value[slot] + extra[slot] > best + SLIGHT or (slot == old and value[slot] + extra[slot] > best - SLIGHT)
+        ):
+            top, best = slot, value[slot] + extra[slot]
+    return top
 
 
 @part
@@ -56,13 +69,7 @@ def _choose(
         extra[slot] = gumbel(learner, key, receiver, noise) + learner.claim[receiver, slot]
     number = 0
     while True:
-        top: Any = NO_LINK
-        best = best_none
-        for slot in range(slots):
-            if value[slot] > HOPELESS and (
-                value[slot] + extra[slot] > best + SLIGHT or (slot == old and value[slot] + extra[slot] > best - SLIGHT)
-            ):
-                top, best = slot, value[slot] + extra[slot]
+        top = _top(value, extra, old, best_none)
         place = -1
         for known in range(number):
             place = known if asked[known] == top else place

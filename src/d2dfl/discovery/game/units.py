@@ -9,7 +9,8 @@ from d2dfl.compiled import kernel, part
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board
 from d2dfl.discovery.game.estimates import HOPELESS, clustered_gains
-from d2dfl.discovery.game.offers import Told, expected_worth, introductory_prices, standing_of
+from d2dfl.discovery.game.expectations import expected_worth, standing_of
+from d2dfl.discovery.game.offers import Told, introductory_prices
 from d2dfl.discovery.game.rewards import labelled_score
 
 
