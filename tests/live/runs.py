@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 120.0  # seconds, for a command that compiles first
+PATIENCE = 300.0  # seconds, for a command that compiles first
 ADDRESS = re.compile(r"http://127\.0\.0\.1:[0-9]+/[\w-]+/")
 SMALL = ["--devices", "6", "--set", "data.samples=20", "--set", "qlearning.steps=300", "--methods", "marginal,closest"]
 
