@@ -42,7 +42,7 @@ def test_two_readers_share_one_computation_and_each_sees_the_newest() -> None:
     assert told(stand.newer(fast)) == told(stand.newer(slow)) == {"curve": [1]}
     assert stand.newer(fast) == []
     for end in range(2, 6):
-        clock.now += 10.0
+        clock.now += 100.0
         stand.put("curve", lambda end=end: calls.append(1) or list(range(1, end + 1)))
         assert told(stand.newer(fast)) == {"curve": list(range(1, end + 1))}
     assert told(stand.newer(slow)) == {"curve": [1, 2, 3, 4, 5]}  # all that it missed is in it
@@ -59,11 +59,11 @@ def test_what_is_dear_is_computed_seldom() -> None:
         return len(calls)
 
     seen: dict[str, int] = {}
-    for _ in range(2000):  # 200 seconds, a tick every tenth
+    for _ in range(10_000):  # 1,000 seconds, a tick every tenth
         stand.put("map", draw)
         stand.newer(seen)
         clock.now += 0.1
-    assert 0.8 * SHARE < clock.worked / clock.now <= 1.5 * SHARE
+    assert 0.8 * SHARE < clock.worked / clock.now <= 1.5 * SHARE  # the first one is not waited for
     assert min(b - a for a, b in pairwise(calls)) >= LEAST_S
 
 
@@ -82,8 +82,7 @@ def test_a_dear_record_does_not_keep_a_cheap_one_waiting_nor_another_dear_one_fo
         stand.newer(seen)
         clock.now += 0.1
     assert times["head"] > 250
-    assert abs(times["map"] - times["charts"]) <= 1
-    assert times["map"] >= 8
+    assert times["map"] == times["charts"] >= 3
 
 
 def test_at_the_end_everything_comes_at_once() -> None:

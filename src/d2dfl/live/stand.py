@@ -2,8 +2,8 @@
 
 Records hold all that came before them (a curve all its rounds), so a slow browser misses nothing if it sees every third one. There
 is no queue that could grow. While nobody looks, nothing is computed at all. What is computed for those who look is taken from the
-run: at most a share of the seconds that the run itself takes (`SHARE`), and a little to begin with. A drawing that is dear
-is therefore made anew more seldom.
+run: a record is drawn once as soon as it is there, and then takes at most a share (`SHARE`) of the seconds that the run itself takes.
+A drawing that is dear is therefore made anew more seldom, and keeps no other one waiting.
 """
 
 import json
@@ -13,10 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-SHARE = 0.008
-START_S = 0.02  # that may be spent beyond that share
+SHARE = 0.0012  # of each record; there are seven
 LEAST_S = 0.25  # between two drawings of a record
-CHEAP_S = 0.001  # a record that takes less waits for nothing but that
 Build = Callable[[], Any]  # gives plain values
 Clock = Callable[[], float]
 
@@ -30,7 +28,7 @@ class Part:
     text: str = ""  # as it was sent last
     built: int = 0  # the version of the text
     at_s: float = -LEAST_S  # when that was
-    took_s: float = 0.0
+    paid_s: float = 0.0  # by the clock of the run: when it may be built again
 
 
 class Stand:
@@ -43,8 +41,6 @@ class Stand:
         self, run: Clock = time.process_time, wall: Clock = time.monotonic, own: Clock = time.thread_time
     ) -> None:
         self._run, self._wall, self._own = run, wall, own
-        self._began = run()
-        self._spent_s = 0.0
         self._lock = threading.Lock()
         self._parts: dict[str, Part] = {}
         self._made: dict[str, Build] = {}  # what browsers may ask for by name
@@ -57,7 +53,7 @@ class Stand:
                 part = self._parts[name]
                 part.build, part.version = build, part.version + 1
             else:
-                self._parts[name] = Part(build, 1, at_s=self._wall() - LEAST_S)
+                self._parts[name] = Part(build, 1, at_s=self._wall() - LEAST_S, paid_s=self._run())
 
     def offer(self, name: str, build: Build) -> None:
         """Something that is computed only when a reader asks for it."""
@@ -75,7 +71,7 @@ class Stand:
         with self._lock:
             waiting = [(name, part) for name, part in self._parts.items() if part.version > seen.get(name, 0)]
         texts = []
-        for name, part in sorted(waiting, key=lambda item: item[1].at_s):  # who has waited longest comes first
+        for name, part in waiting:
             if part.built < part.version and (self.ended.is_set() or self._due(part)):
                 self._build(name, part)
             if part.built > seen.get(name, 0):
@@ -89,18 +85,14 @@ class Stand:
             return all(part.version <= seen.get(name, 0) for name, part in self._parts.items())
 
     def _due(self, part: Part) -> bool:
-        if self._wall() < part.at_s + LEAST_S:
-            return False
-        paid = SHARE * (self._run() - self._began) + START_S
-        return (part.built > 0 and part.took_s < CHEAP_S) or self._spent_s <= paid
+        return self._wall() >= part.at_s + LEAST_S and self._run() >= part.paid_s
 
     def _build(self, name: str, part: Part) -> None:
         with self._lock:
             build, version = part.build, part.version
         began = self._own()
         part.text, part.built = _text(name, version, build()), version
-        part.took_s, part.at_s = self._own() - began, self._wall()
-        self._spent_s += part.took_s
+        part.at_s, part.paid_s = self._wall(), self._run() + (self._own() - began) / SHARE
 
 
 def _text(name: str, version: int, data: Any) -> str:
