@@ -177,10 +177,11 @@ def find(task: Task) -> LinkChoice:
         return LinkChoice(play.slots)
     keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
     cooling, whole, best = cooling_of(learner, config), learner.account.copy(), BestCycle()
+    stride = _stride(learner)
     for cycle in range(cycles):
         now, device = begin_cycle(learner, cooling, whole, cycle, cycles), np.int64(0)
         while device != NO_DEVICE:
-            device = take_turns(board, board.gauss, terms, play, learner, now, keys, free, device, _stride(learner))
+            device = take_turns(board, board.gauss, terms, play, learner, now, keys, free, device, stride)
             done = min(float(learner.spent.sum()) / max(int(whole.sum()), 1), 1.0)
             task.progress(done)
             if task.heard:
