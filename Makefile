@@ -8,7 +8,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 COMMA := ,
 EXTRAS ?=
-WITH := gcn,env,peer,docs,dev$(if $(EXTRAS),$(COMMA)$(EXTRAS))
+WITH := gcn,env,peer,live,docs,dev$(if $(EXTRAS),$(COMMA)$(EXTRAS))
 READY := $(VENV)/.ready-$(subst =,_,$(TORCH))$(if $(EXTRAS),-$(subst $(COMMA),-,$(EXTRAS)))
 
 .PHONY: run test check lint types tests reproduce docs attack bench clean

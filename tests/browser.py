@@ -30,10 +30,11 @@ OPTIONS = (
     "--disable-dev-shm-usage",
     "--no-first-run",
     "--hide-scrollbars",
-    # It looks for updates and the like by itself. No name leads anywhere, so that nothing but this machine is reached.
+    # It looks for updates and the like by itself. No name leads anywhere, so that nothing but this machine is reached:
+    # files, and the loopback address for pages that are served.
     "--disable-background-networking",
     "--disable-component-update",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
 NEEDED = "no Chromium: apt-get install chromium"
 
@@ -68,14 +69,17 @@ class Tab:
                 assert "error" not in answer, answer
                 return dict(answer["result"])
 
-    def open(self, path: Path, width: int = 1280, height: int = 900, dark: bool = False, phone: bool = False) -> None:
+    def open(
+        self, path: Path | str, width: int = 1280, height: int = 900, dark: bool = False, phone: bool = False
+    ) -> None:
+        """A file, or an address of this machine."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         still = {"name": "prefers-reduced-motion", "value": "reduce"}
         self.call("Emulation.setEmulatedMedia", features=[scheme, still])
         size = {"width": width, "height": height, "deviceScaleFactor": 2 if phone else 1, "mobile": phone}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.loaded = False
-        self.call("Page.navigate", url=path.resolve().as_uri())
+        self.call("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         while not self.loaded:
             self._note(self._read())
         self.settle()
@@ -84,6 +88,14 @@ class Tab:
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
+
+    def wait(self, script: str, seconds: float = PATIENCE) -> Any:
+        """Until a script gives something that is true, and what that is; no longer than that."""
+        end = time.monotonic() + seconds
+        while not (found := self.run(script)):
+            assert time.monotonic() < end, f"never true: {script}"
+            time.sleep(0.1)
+        return found
 
     def settle(self) -> None:
         """Wait until what was drawn is on the screen: two frames."""

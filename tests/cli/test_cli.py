@@ -41,6 +41,7 @@ def test_all_outputs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "graph.png",
         "network.npz",
         "run.json",
+        "traces",
     }
 
 

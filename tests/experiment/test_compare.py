@@ -85,6 +85,7 @@ def test_comparison_measures_and_writes(tmp_path: Path) -> None:
         "models",
         "holdings",
         "graphs",
+        "traces",
     }
     assert markdown(result).count("\n| ") == 4 + 1 + 3  # iid is held against nobody
     assert "12 rounds of 10 minibatches, 2 seeds" in Findings.load(tmp_path / "run").setting

@@ -1,7 +1,10 @@
 """What the commands of a fleet do."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from d2dfl.cli import peer as peers
 from d2dfl.cli.output import say
@@ -9,6 +12,10 @@ from d2dfl.errors import UserError
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.storage import check_output
 from d2dfl.terminal import plain
+
+if TYPE_CHECKING:
+    from d2dfl.cli.commands.options import Watching
+    from d2dfl.cli.live import LiveSession
 
 
 def approve_and_print(request: Path, fingerprint: str | None, folder: Path) -> None:
@@ -60,12 +67,31 @@ def network_and_print(exports: list[Path], save: Path, folder: Path) -> None:
     say(f"wrote {save}: {len(roster.members)} devices")
 
 
-def demo_and_print(devices: int, out: Path, seed: int) -> None:
+def demo_and_print(devices: int, out: Path, seed: int, watching: "Watching") -> None:
     from d2dfl.peer.demo import run_demo
 
-    result = run_demo(devices, out, seed, say)
-    for row in result.rows:
-        sys.stdout.write(plain(row) + "\n")
-    say(f"a page of what happened: {result.page}")
+    with _watched(watching, out, devices) as session:
+        result = run_demo(devices, out, seed, say)
+        for row in result.rows:
+            sys.stdout.write(plain(row) + "\n")
+        say(f"a page of what happened: {result.page}")
+        if session:
+            session.finish()
     if result.faults:
         raise UserError(f"the demo went wrong: {result.faults[0]}")
+
+
+@contextmanager
+def _watched(watching: "Watching", out: Path, devices: int) -> "Iterator[LiveSession | None]":
+    if not watching.live:
+        yield None
+        return
+    from d2dfl.cli.fleet_view import looking_at
+    from d2dfl.cli.live import live_session
+
+    with live_session(watching, f"A fleet of {devices} devices", elsewhere=True) as session:
+        if session is None:
+            yield None
+            return
+        with looking_at(out, devices, session.view):
+            yield session

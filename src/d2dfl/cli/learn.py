@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +16,13 @@ from d2dfl.config.needs import NetworkShape
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UnknownNameError, UserError
 from d2dfl.experiment.logs import check_logs
+from d2dfl.experiment.observer import NOBODY, Observer
 from d2dfl.notebook import counted
 from d2dfl.progress import Step
 
 if TYPE_CHECKING:
+    from d2dfl.cli.commands.options import Watching
+    from d2dfl.cli.live import LiveSession
     from d2dfl.experiment.compare import Comparison
     from d2dfl.experiment.store import Again, RunFolder
     from d2dfl.report.findings import Table as FoundTable
@@ -38,6 +41,7 @@ def compare_and_print(
     resume: bool,
     logs: Sequence[str] = (),
     engine: str = "local",
+    watching: "Watching | None" = None,
 ) -> None:
     """Run a comparison with a progress bar, print its table, write its files.
 
@@ -67,13 +71,29 @@ def compare_and_print(
             _show_finished(where)
             return
         _announce(config, methods, seeds)
-        with _bar(record) as tell:
-            result = compare(config, methods, seeds, record, tell, logs, notice=say, engine=engine)
-            tell("draw", 1.0)
-            write_all(result, where)
-        record.finish()
-    _print_comparison(config, result)
-    say_results(where)
+        with _watched(watching, config) as session:
+            observer = session.view if session else NOBODY
+            with _bar(record, observer, session is not None and session.in_terminal) as tell:
+                result = compare(
+                    config, methods, seeds, record, tell, logs, notice=say, engine=engine, observer=observer
+                )
+                tell("draw", 1.0)
+                write_all(result, where)
+            record.finish()
+            _print_comparison(config, result)
+            say_results(where)
+            if session:
+                session.finish(where)
+
+
+def _watched(watching: "Watching | None", config: Config) -> "AbstractContextManager[LiveSession | None]":
+    if watching is None or not watching.live:
+        return nullcontext()
+    from d2dfl.cli.live import live_session
+    from d2dfl.live.records import RunView
+
+    title = f"{Path(config.data.dataset).name}, {config.partition.paradigm}, {config.federation.scheme}"
+    return live_session(watching, title, RunView)
 
 
 def _announce(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> None:
@@ -84,13 +104,14 @@ def _announce(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> N
 
 
 @contextmanager
-def _bar(record: "RunFolder") -> Iterator[Step]:
-    """A progress bar for a comparison; a stop says what was kept."""
-    with bar("prepare") as show:
+def _bar(record: "RunFolder", observer: Observer, elsewhere: bool) -> Iterator[Step]:
+    """A progress bar for a comparison, unless it is shown otherwise; a stop says what was kept."""
+    with bar("prepare", shown=not elsewhere) as show:
         watch = Watch("the training")
 
         def tell(what: str, share: float) -> None:
             show(description=what, completed=share)
+            observer.step(what, share)
             if what == "train":
                 watch(share)
 
@@ -147,6 +168,7 @@ def rerun_and_print(
     resume: bool,
     logs: Sequence[str] = (),
     engine: str = "local",
+    watching: "Watching | None" = None,
 ) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.methods import IID, method_named
@@ -157,7 +179,17 @@ def rerun_and_print(
     try:
         config, methods, seeds = comparison_in(folder)
         names = [method_named(name).name for name in methods if name != IID]
-        compare_and_print(config, names, seeds, out=out, default=default, resume=resume, logs=logs, engine=engine)
+        compare_and_print(
+            config,
+            names,
+            seeds,
+            out=out,
+            default=default,
+            resume=resume,
+            logs=logs,
+            engine=engine,
+            watching=watching,
+        )
     except UserError as error:
         absent = plugins_of(folder) if isinstance(error, UnknownNameError) else []
         if not absent:

@@ -29,13 +29,15 @@ def say(text: str) -> None:
 
 
 @contextmanager
-def bar(label: str, *ends: ProgressColumn, total: float | None = 1.0, **fields: Any) -> Iterator[Callable[..., None]]:
-    """A progress bar on a terminal, silent elsewhere; `ends` are its columns on the right, the time left without any.
+def bar(
+    label: str, *ends: ProgressColumn, total: float | None = 1.0, shown: bool = True, **fields: Any
+) -> Iterator[Callable[..., None]]:
+    """A progress bar on a terminal, silent elsewhere and where it is not to be shown; `ends` are its columns on the right, the time left without any.
 
     Whoever has it calls `tell(completed=share)`, also with another `description`, `total` or one of the fields.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), *(ends or (TimeRemainingColumn(),)))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=console, transient=True, disable=not (console.is_terminal and shown)) as progress:
         yield partial(progress.update, progress.add_task(label, total=total, **fields))
 
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,13 +21,16 @@ from d2dfl.experiment.cells import CELLS
 from d2dfl.experiment.grid import GridProgress
 from d2dfl.experiment.store import TABLE, folder_to_resume, is_free, numbered
 from d2dfl.notebook import counted
+from d2dfl.progress import silent
 from d2dfl.report.findings import AHEAD, BEHIND, DIRECTION, FILE, NOT, REPRODUCED, UNDECIDED, Findings, Verdict
 from d2dfl.storage import TakenError, write_whole
 from d2dfl.terminal import in_time
 
 if TYPE_CHECKING:
+    from d2dfl.cli.commands.options import Watching
     from d2dfl.cli.commands.results import Reproduce as Options
-    from d2dfl.paper.run import Reproduced
+    from d2dfl.cli.live import LiveSession
+    from d2dfl.paper.run import Reproduced, Request
 
 OUT = Path("runs/reproduce")
 COLOURS = {
@@ -37,14 +40,28 @@ COLOURS = {
 }
 
 
-def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
+def reproduce_and_print(names: Sequence[str], options: "Options", watching: "Watching") -> None:
     """Measure experiments with a bar, print what they found, write tables and figures."""
     from d2dfl.paper.catalogue import experiment_names
-    from d2dfl.paper.run import Request, reproduce
 
     chosen = experiment_names() if names == ["all"] else list(dict.fromkeys(names))
+    with _watched(watching, chosen, options) as session:
+        done, folder = _measured(chosen, options, session)
+        _print_all(done, folder, options.json_output)
+        if session:
+            session.finish()
+    if not done.findings:
+        raise UserError("nothing could be measured: the reasons stand above")
+    if done.failures:
+        raise typer.Exit(1)
+
+
+def _measured(chosen: Sequence[str], options: "Options", session: "LiveSession | None") -> "tuple[Reproduced, Path]":
+    """Measure with a bar, in the folder that was named or the first that is free."""
+    from d2dfl.paper.run import Request, reproduce
+
     scale, out, again = options.scale, options.out, options.resume or options.show
-    with _bar() as tell:
+    with _bar() if session is None or not session.in_terminal else nullcontext(silent) as show:
         for folder in [out] if out is not None else _folders(scale, again):
             if options.resume and is_free(folder):
                 say(nothing_to_resume(folder))
@@ -58,17 +75,54 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
                 resume=options.resume,
                 show=options.show,
             )
+            tell = _told(show, session, request)
             try:
-                done = reproduce(request, tell, partial(_write, folder=folder, figures=options.figures))
-                break
+                return reproduce(request, tell, partial(_write, folder=folder, figures=options.figures)), folder
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(_kept(folder)) from None
             except TakenError:  # a default folder that holds these measurements: the next one may not
                 if out is not None or again:
                     raise
+    raise AssertionError("there is always a next folder")
+
+
+def _watched(
+    watching: "Watching", chosen: Sequence[str], options: "Options"
+) -> "AbstractContextManager[LiveSession | None]":
+    if not watching.live:
+        return nullcontext()
+    from d2dfl.cli.live import live_session
+    from d2dfl.live.grids import GridView
+
+    title = chosen[0] if len(chosen) == 1 else counted(len(chosen), "experiment")
+    return live_session(watching, f"Reproduction of {title}, {options.scale}", GridView, elsewhere=True)
+
+
+def _told(
+    show: Callable[[GridProgress], None], session: "LiveSession | None", request: "Request"
+) -> Callable[[GridProgress], None]:
+    """Bar and page hear the same."""
+    if session is None:
+        return show
+    from d2dfl.live.grids import GridView
+    from d2dfl.paper.so_far import findings_so_far
+
+    view = session.view
+    assert isinstance(view, GridView)
+    view.so_far = lambda: findings_so_far(request.names, request.scale, request.seeds, request.out)
+
+    def tell(state: GridProgress) -> None:
+        show(state)
+        view.tell(state)
+
+    return tell
+
+
+def _print_all(done: "Reproduced", folder: Path, as_text: bool) -> None:
+    """Everything that was found, and what was not."""
     for found in done.findings:
         _print_findings(found)
-    if options.json_output:
+    if as_text:
         sys.stdout.write(as_json(done.findings) + "\n")
     for notice in done.notices:
         console.print(notice)
@@ -77,10 +131,6 @@ def reproduce_and_print(names: Sequence[str], options: "Options") -> None:
     if len(done.failures) > 20:
         say(f"… and {len(done.failures) - 20} more, see {folder / 'failures'}")
     say_results(folder)
-    if not done.findings:
-        raise UserError("nothing could be measured: the reasons stand above")
-    if done.failures:
-        raise typer.Exit(1)
 
 
 def _kept(folder: Path) -> str:

@@ -19,6 +19,7 @@ from d2dfl.discovery.methods import Method as Method
 from d2dfl.discovery.methods import method_named
 from d2dfl.discovery.needs import check_discovery
 from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
+from d2dfl.discovery.trace import Slots, Trace
 from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.channel import control_transmissions
@@ -118,8 +119,10 @@ def discover(
     seed: int = 0,
     method: str | None = None,
     progress: Share = silent,
+    trace: Trace | None = None,
 ) -> Discovery:
     """Find the D2D graph of a network. `config`: all settings, or those that are changed by their names.
+    `trace` hears how it is found.
 
     1. choose the method; 2. find its links, all at once or stage by stage (R16); 3. settle what moves over them;
     4. measure.
@@ -135,32 +138,60 @@ def discover(
     known = changing_channel.known_to(chosen, network, config.channel)
     check_discovery(chosen, config, network.shape)
     began = time.perf_counter()
-    split = chosen.learns and config.discovery.action == "partition"
+    split = splits(config, chosen.name)
     first = by_partition(known) if split else known
     at_once = chosen.joint and config.discovery.edge_mode == "joint"
     stages, edges = (1, config.discovery.edges) if at_once else (config.discovery.edges, 1)
-    task = Task(first, config, seed, edges=edges, progress=_part(progress, 0, stages))
+    if trace:
+        trace.begin(known, chosen.name, seed, edges)
+    hear = trace.stage(0, stages) if trace else silent
+    task = Task(first, config, seed, edges=edges, progress=_part(progress, 0, stages), hear=hear)
     graphs: list[Graph] = []
     choices: list[LinkChoice] = []
     for stage in range(stages):  # R16: discover, exchange, discover again with chosen neighbours masked
         if stage:
             task = replace(
                 task,
-                network=_after_stage(task.network, graphs[-1], choices[-1]),
+                network=_after_stage(task.network, graphs[-1], choices[-1].slots),
                 stage=stage,
                 spent=outside_requests(first, joined(graphs)),  # one budget over all stages
                 population=first.population,
                 progress=_part(progress, stage, stages),
+                hear=trace.stage(stage, stages) if trace else silent,
             )
         with logged(chosen.name):
             choices.append(_checked(chosen.find(task), chosen, task.network))
+        if trace:
+            trace.settle(choices[-1].slots, choices[-1].messages, (stage + 1) / stages)
         graphs.append(graph_of(task.network, choices[-1].slots, task.over_ask))
     graph = graphs[0] if at_once else joined(graphs)
-    if split:
-        graph = replace(graph, slots=np.where(graph.slots >= 0, graph.slots // network.partitions, -1).astype(np.int32))
+    graph = _whole(graph, network, split)
     if known is not network:
         graph = changing_channel.with_losses(graph, network)
     return _discovery(task, chosen, network, graph, choices, began)
+
+
+def splits(config: Config, method: str) -> bool:
+    """Whether this method chooses a partition with every link (R17)."""
+    return method_named(method).learns and config.discovery.action == "partition"
+
+
+def graph_at(network: Network, config: Config, method: str, stages: Sequence[Slots]) -> Graph:
+    """The graph of links that were in force at a moment of a discovery in this network, settled stage by stage as there."""
+    here = by_partition(network) if splits(config, method) else network
+    graphs: list[Graph] = []
+    for stage, slots in enumerate(stages):
+        if stage:
+            here = _after_stage(here, graphs[-1], stages[stage - 1])
+        graphs.append(graph_of(here, slots, config.reward.over_ask))
+    return _whole(joined(graphs), network, splits(config, method))
+
+
+def _whole(graph: Graph, network: Network, split: bool) -> Graph:
+    """The same graph with slots of the network itself, where each had one for every partition."""
+    if not split:
+        return graph
+    return replace(graph, slots=np.where(graph.slots >= 0, graph.slots // network.partitions, -1).astype(np.int32))
 
 
 def _discovery(
@@ -230,10 +261,10 @@ def _checked(choice: LinkChoice, method: Method, network: Network) -> LinkChoice
     return choice
 
 
-def _after_stage(network: Network, graph: Graph, choice: LinkChoice) -> Network:
+def _after_stage(network: Network, graph: Graph, slots: Slots) -> Network:
     """The network as the next stage finds it."""
     # R50: by what was chosen, not by the graph, which has no dead links: else a rule repeats one at every stage.
-    candidates = _masked(network.candidates, choice.slots)
+    candidates = _masked(network.candidates, slots)
     if network.centroids is None:
         return replace(network, counts=graph.counts_after(network.counts), candidates=candidates)
     counts, centroids, covariances = clusters_after(network, graph)

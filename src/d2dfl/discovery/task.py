@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, board_of
+from d2dfl.discovery.trace import Hear
 from d2dfl.network import Network
 from d2dfl.progress import Share, silent
 
@@ -27,6 +28,12 @@ class Task:
     spent: NDArray[np.float64] | None = None  # [cluster] budget used by earlier stages
     population: NDArray[np.float64] | None = None  # [partition] of the first stage
     progress: Share = field(default=silent, compare=False)
+    hear: Hear = field(default=silent, compare=False)  # told the links in force while they are looked for
+
+    @property
+    def heard(self) -> bool:
+        """Whether anybody wants to know the links before they are final."""
+        return self.hear is not silent
 
     @property
     def terms(self) -> Terms:

@@ -6,7 +6,7 @@ devices. A method's share is (its score - none) / (iid - none).
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,37 +17,37 @@ from d2dfl.config import Config, config_from
 from d2dfl.config.seeds import checked_seeds
 from d2dfl.data import Dataset
 from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE, methods_named
+from d2dfl.discovery.trace import Trace
 from d2dfl.energy.ledger import Ledger
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.cells import keep_cells
 from d2dfl.experiment.cluster import check_engine, cluster_for
-from d2dfl.experiment.device_scores import KEY, device_scores, label_scores
+from d2dfl.experiment.device_scores import KEY, device_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.maps import MANY
 from d2dfl.experiment.mark import Plan
+from d2dfl.experiment.observer import NOBODY, Observer
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, federations_of, prepare
 from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
 from d2dfl.experiment.store import RESULTS, RunFolder
-from d2dfl.experiment.training import Weights, save_weights, weights_in
+from d2dfl.experiment.traces import save_traces, traced
+from d2dfl.experiment.trained_models import TrainedModels
+from d2dfl.experiment.training import Weights
 from d2dfl.experiment.values import energy, training_values
-from d2dfl.federation import Federated, Starts, State, embeddings, parameters_of, room_for, train_many
-from d2dfl.federation.models import Factory, outputs_for
+from d2dfl.federation import Starts, State, parameters_of, room_for, train_many
+from d2dfl.federation.models import outputs_for
 from d2dfl.notebook import counted, line, table_html
 from d2dfl.progress import Share, Step, silent
-from d2dfl.report.look import slugs
-from d2dfl.storage import make_folder, write_whole
+from d2dfl.storage import write_whole
 from d2dfl.transfer import held_counts
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from matplotlib.figure import Figure
-
-MODELS = "models"  # folder of the models in a run folder
-SHOWN = 600  # test inputs whose embeddings are kept for a picture
 
 
 @dataclass(frozen=True, repr=False)
@@ -153,14 +153,15 @@ def compare(
     inputs: Inputs | None = None,
     notice: Callable[[str], None] = silent,
     engine: str = "local",
+    observer: Observer = NOBODY,
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
     `config`: all settings, or those that are changed by their names. `methods`: names, or "all". `seeds`: how many, or which.
     With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
     where scores are written in that folder while training goes on: tensorboard, csv. Data, links and model are those that
-    the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see. With the
-    `engine` ray devices train on an existing Ray cluster.
+    the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see,
+    `observer` what is found while it is found. With the `engine` ray devices train on an existing Ray cluster.
     """
     check_logs(logs)
     config, seeds = config_from(config, Config()), checked_seeds(seeds)
@@ -176,26 +177,34 @@ def compare(
     for sentence in filter(None, (room.sentence, priced)):
         notice(sentence)
     rounds = record.checkpoints.open([devices] * len(cells), room) if record else [0] * len(cells)
+    observer.begin(config, cells)
     settings: dict[int, Setting] = {}
     items: list[PreparedCell] = []
+    traces: list[Trace] = []
     with cluster_for(engine, config.federation) as cluster, _logs(logs, record) as log:
         for seed in seeds:
             progress(f"data and network, seed {seed}", len(settings) / len(seeds))
             settings[seed] = setting_of(config, seed, inputs.dataset, inputs.links)
+            observer.place(settings[seed])
         for cell in cells:
             tell = _found(progress, cell, len(items), len(cells))
             tell(0.0)
-            items.append(prepare(config, settings[cell.seed], cell.method, tell))
+            trace = _trace(observer) if cell.method not in (IID, NO_EXCHANGE) and traced(devices) else None
+            items.append(prepare(config, settings[cell.seed], cell.method, tell, trace))
+            traces += [trace] if trace else []
+            observer.prepare(len(items) - 1, items[-1])
         saved = Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None
         ready = federations_of(config, items, inputs.dataset, model=factory, saved=saved, room=room)
-        results = TrainedModels(config, inputs.dataset, factory, cells, [data for data, _ in ready.runs], record)
+        truths = {seed: setting.truth for seed, setting in settings.items()}
+        datas = [data for data, _ in ready.runs]
+        results = TrainedModels(config, inputs.dataset, factory, cells, datas, record, truths)
         curves = train_many(
             factory,
             ready.runs,
             config.federation,
             progress=lambda share: progress("train", share),
             states=ready.starts,
-            on_group=_keeper(record, cells, log),
+            on_group=_keeper(record, cells, log, observer),
             on_end=results.keep,
             cluster=cluster,
         )
@@ -204,46 +213,18 @@ def compare(
     result = _measured(config, inputs.dataset, cells, done, results)
     if record is not None:
         _write(result, record)
+        save_traces(traces, config, record.path)
     return result
+
+
+def _trace(observer: Observer) -> Trace:
+    trace = Trace(lambda: observer.negotiate(trace))
+    return trace
 
 
 def _found(progress: Step, cell: Cell, number: int, cells: int) -> Share:
     """Tells how far discovery is, from how far that of one cell is."""
     return lambda share: progress(f"discover, exchange: {cell.method}, seed {cell.seed}", (number + share) / cells)
-
-
-@dataclass
-class TrainedModels:
-    """What is taken from a state when its training has ended: the state itself is not kept."""
-
-    config: Config
-    dataset: Dataset
-    factory: Factory
-    cells: Sequence[Cell]
-    datas: Sequence[Federated]  # what they train on
-    record: RunFolder | None
-    weights: dict[int, Weights] = field(default_factory=dict)  # empty with a run folder: they are in a file by now
-    embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
-    label_scores: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
-
-    def keep(self, number: int, state: State) -> None:
-        """Its models, how they do on each label, and what an encoder of the first seed makes of test inputs."""
-        data = self.datas[number]
-        encodes = paradigm_of(self.config).loss is not None
-        self.label_scores[number] = None if encodes else label_scores(self.factory, data, state, self.dataset)
-        if encodes and self.cells[number].seed == self.cells[0].seed:
-            self.embeddings[number] = embeddings(self.factory, data, state, self.dataset.test_inputs[:SHOWN])
-        weights = weights_in(self.factory, data, state)
-        if self.record is None:
-            self.weights[number] = weights
-        else:
-            make_folder(self.record.path / MODELS)
-            save_weights(weights, self.record.path / MODELS / f"{file_names(self.cells)[number]}.pt")
-
-
-def file_names(cells: Sequence[Cell]) -> list[str]:
-    """What the files of cells are called."""
-    return slugs(run_name(cell.method, cell.seed) for cell in cells)
 
 
 def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
@@ -252,7 +233,9 @@ def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
     return open_logs(names, record.path, resume=record.checkpoints.there)
 
 
-def _keeper(record: RunFolder | None, cells: Sequence[Cell], log: Logs) -> Callable[[Mapping[int, State]], None]:
+def _keeper(
+    record: RunFolder | None, cells: Sequence[Cell], log: Logs, observer: Observer
+) -> Callable[[Mapping[int, State]], None]:
     """Log every round, and save the states of those that trained together."""
 
     def keep(states: Mapping[int, State]) -> None:
@@ -261,6 +244,7 @@ def _keeper(record: RunFolder | None, cells: Sequence[Cell], log: Logs) -> Calla
             _log_round(log, run_name(cells[number].method, cells[number].seed), state)
         if record is not None:
             record.checkpoints.save(states, len(cells))
+        observer.train(states)
 
     return keep
 

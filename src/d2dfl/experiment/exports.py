@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.discovery.discover import Discovery
-from d2dfl.experiment.compare import MODELS, Comparison, file_names
+from d2dfl.experiment.compare import Comparison
 from d2dfl.experiment.crowd import graph_arrays
 from d2dfl.experiment.maps import MANY
 from d2dfl.experiment.pipeline import PreparedCell
+from d2dfl.experiment.trained_models import MODELS, file_names
 from d2dfl.experiment.training import save_weights
 from d2dfl.storage import make_folder, write_whole
 

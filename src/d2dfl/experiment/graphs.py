@@ -11,11 +11,13 @@ from d2dfl.config import Config
 from d2dfl.discovery.discover import Discovery, discover
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS, Method
+from d2dfl.discovery.trace import Trace
 from d2dfl.errors import MissingExtraError
 from d2dfl.experiment.mark import Plan
 from d2dfl.experiment.store import run_folder
 from d2dfl.experiment.summary import best_known, keep
 from d2dfl.experiment.takeaways import NETWORK
+from d2dfl.experiment.traces import save_traces
 from d2dfl.network import Network
 from d2dfl.network.files import save_network
 from d2dfl.progress import Share, silent
@@ -101,11 +103,13 @@ def draw_discovery(item: Discovery, path: Path) -> None:
     draw_graph(item.network, item.graph, item.evaluation, path, title=METHODS[item.method].title)
 
 
-def save_discovery(item: Discovery, best: float | None, folder: Path) -> None:
-    """The same of one discovery, and GraphML."""
+def save_discovery(item: Discovery, best: float | None, folder: Path, trace: Trace | None = None) -> None:
+    """The same of one discovery, and GraphML; and how it went, where somebody heard it."""
     write_whole(folder / "graph.json", json.dumps(as_dict(item, best), allow_nan=False).encode())
     write_whole(folder / "graph.graphml", item.graph.to_graphml(item.network).encode())
     save_network(item.network, folder / NETWORK)
     for suffix in ("png", "html"):
         draw_discovery(item, folder / f"graph.{suffix}")
     keep([item], best, folder)
+    if trace is not None:
+        save_traces([trace], item.config, folder)

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.equations.diversity import distances_to
+from d2dfl.discovery.evaluation import Evaluation
 from d2dfl.network import Network
+from d2dfl.network.graph import Graph
 from d2dfl.report.findings import Layer, Link, Map
 from d2dfl.transfer import ExchangeResult, held_counts
 
@@ -43,7 +45,11 @@ def _places(network: Network) -> tuple[tuple[float, ...], ...]:
 
 def layer_of(title: str, found: Discovery, name: str | None = None) -> Layer:
     """The graph of one discovery."""
-    network, graph = found.network, found.graph
+    return graph_layer(name or found.method, title, found.network, found.graph, found.evaluation)
+
+
+def graph_layer(name: str, title: str, network: Network, graph: Graph, worth: Evaluation) -> Layer:
+    """A graph, and what it is worth."""
     links = []
     for receiver, edge in zip(*graph.links, strict=True):
         slot = graph.slots[receiver, edge]
@@ -57,12 +63,12 @@ def layer_of(title: str, found: Discovery, name: str | None = None) -> Layer:
             )
         )
     return Layer(
-        name=name or found.method,
+        name=name,
         title=title,
-        after=_rows(found.evaluation.counts_after, 1),
-        satisfied=tuple(int(count) for count in found.evaluation.labels_satisfied),
+        after=_rows(worth.counts_after, 1),
+        satisfied=tuple(int(count) for count in worth.labels_satisfied),
         links=tuple(links),
-        distance=_distances(found.evaluation.counts_after, network),
+        distance=_distances(worth.counts_after, network),
     )
 
 

@@ -18,6 +18,7 @@ from d2dfl.discovery.changing_channel import known_to, with_losses
 from d2dfl.discovery.discover import Discovery, discover
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.methods import IID, method_named
+from d2dfl.discovery.trace import Trace
 from d2dfl.errors import UserError
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import (
@@ -58,13 +59,20 @@ class TrainedCell:
     parameters: int  # of one model
 
 
-def prepare(config: Config, setting: Setting, method: str, progress: Share = silent) -> PreparedCell:
-    """Discover a graph by what the devices tell, and move the datapoints; the share that is told counts both alike."""
+def prepare(
+    config: Config, setting: Setting, method: str, progress: Share = silent, trace: Trace | None = None
+) -> PreparedCell:
+    """Discover a graph by what the devices tell, and move the datapoints; the share that is told counts both alike.
+
+    `trace` hears how the graph is found.
+    """
     if method == IID:
         return PreparedCell(IID, setting, None, None, _shuffled(setting))
     name = method_named(method).name
     told = setting.reported_network
-    found = discover(told, config, seed=setting.seed, method=name, progress=lambda share: progress(share / 2))
+    found = discover(
+        told, config, seed=setting.seed, method=name, progress=lambda share: progress(share / 2), trace=trace
+    )
     discovery = _settled(found, setting)
     moved = exchange(
         discovery.graph,

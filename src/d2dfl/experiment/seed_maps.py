@@ -33,7 +33,9 @@ def _map(comparison: Comparison, seed: int) -> Map:
             layer, moved = layer_of(title_of(item.method), item.discovery), item.exchanged
             if moved is not None:
                 of = item.setting.partitioning.partition_of
-                layer = with_exchange(layer, item.discovery.network, moved, of, values.get(KEY) or ())
+                # The map paints high scores as good ones: errors of a regression stand in the table and the chart.
+                scores = values.get(KEY) or () if values["higher_is_better"] else ()
+                layer = with_exchange(layer, item.discovery.network, moved, of, scores)
             layers.append(layer)
     setting = next(item.setting for item in comparison.prepared if item.setting.seed == seed)
     return map_of(f"Seed {seed}", setting.network, layers)

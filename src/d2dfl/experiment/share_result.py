@@ -113,6 +113,16 @@ class ShareResult:
             f"{counted(len(self.names), 'device')} by {rule}",
         ]
 
+    def _made_up(self) -> list[str]:
+        """What of the network nobody gave, and what was taken instead."""
+        config, given = self.discovery.config, self.links
+        made = []
+        if given.network is None and not given.table:
+            made.append("links= was not given, so places and losses are drawn by chance")
+        if not given.trusted and not given.rule and config.network.trust != "full":
+            made.append(f"trust= was not given, so {config.network.trust} says who may have what")
+        return ["; ".join(made)] if made else []
+
     def _why_empty(self) -> list[str]:
         """Why links carry nothing, where some do."""
         if not self._empty:
@@ -138,14 +148,18 @@ class ShareResult:
         ]
         why = self._why_unlinked()
         first, last = ([], why) if self.transfers else (why, [])
-        return "\n".join([*self._dealt(), self._headline(), *first, *table, *self._why_empty(), *last])
+        return "\n".join(
+            [*self._dealt(), self._headline(), *first, *table, *self._why_empty(), *last, *self._made_up()]
+        )
 
     def __repr__(self) -> str:
         return line("ShareResult", counted(len(self.names), "device"), self._headline().replace(":", ","))
 
     def _repr_html_(self) -> str:
         title = "; ".join([*self._dealt(), self._headline()])
-        return table_html(title, COLUMNS, self._lines(), ". ".join([*self._why_empty(), *self._why_unlinked()]))
+        return table_html(
+            title, COLUMNS, self._lines(), ". ".join([*self._why_empty(), *self._why_unlinked(), *self._made_up()])
+        )
 
     def plot(self, path: str | Path | None = None) -> "Figure":
         """The graph as a figure; with a path (.png, .svg, .pdf, .html) it is drawn there, too."""

@@ -15,11 +15,19 @@ def linear_accuracy(train: Tensor, labels: Tensor, test: Tensor, test_labels: Te
     """Accuracy on test outputs [m, d] of the logistic regression on training outputs [n, d]; NaN where one is NaN."""
     if not bool(torch.isfinite(train).all() and torch.isfinite(test).all()):
         return torch.nan
+    return float((linear_answers(train, labels, test) == test_labels).double().mean())
+
+
+def linear_answers(train: Tensor, labels: Tensor, test: Tensor) -> Tensor:
+    """The labels [m] that it gives test outputs [m, d]; those of an encoder that gives no numbers are all -1."""
+    if not bool(torch.isfinite(train).all() and torch.isfinite(test).all()):
+        return torch.full((len(test),), -1)
     mean, deviation = _moments(train.double())
     classes, numbers = torch.unique(labels, return_inverse=True)
     weights = logistic_regression((train.double() - mean) / deviation, numbers)
     logits = _with_one((test.double() - mean) / deviation) @ weights.T
-    return float((classes[logits.argmax(dim=1)] == test_labels).double().mean())
+    answers: Tensor = classes[logits.argmax(dim=1)]
+    return answers
 
 
 def logistic_regression(features: Tensor, labels: Tensor) -> Tensor:

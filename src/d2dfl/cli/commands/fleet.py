@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands.command import command
-from d2dfl.cli.commands.options import Seed
+from d2dfl.cli.commands.options import Seed, Watching
 
 fleet_app = typer.Typer(help="Many devices: who belongs together, and how they are.", no_args_is_help=True)
 
@@ -17,6 +17,7 @@ FLEET = Path("fleet")
 @fleet_app.command("demo")
 @command
 def demo(
+    watching: Watching,
     devices: Annotated[int, typer.Option(help="Processes, one a device.", min=2, max=25)] = 5,
     out: Annotated[Path, typer.Option(help="Folder for all of it; it must not be there yet.")] = Path(
         "runs/fleet-demo"
@@ -24,9 +25,10 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """On this machine: processes with digits find their graph, hand datapoints over, and a page says what happened."""
+    watching.check()
     from d2dfl.cli.fleet import demo_and_print
 
-    demo_and_print(devices, out, seed)
+    demo_and_print(devices, out, seed, watching)
 
 
 @fleet_app.command("approve")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from d2dfl.cli.commands.options import DatasetName, Generated, Graphs, ParadigmName
+from d2dfl.cli.commands.options import DatasetName, Generated, Graphs, ParadigmName, Watching
 from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.discovery.methods import METHODS
 
@@ -43,6 +43,7 @@ class Files:
 def discover(
     options: Discover,
     files: Files,
+    watching: Watching,
     method: Annotated[
         str | None,
         typer.Option(help=f"One of {', '.join(METHODS)}.  [default: by preset]", show_default=False),
@@ -56,9 +57,10 @@ def discover(
 
     The network is generated, or read (--network), or laid around the data of a set (--dataset, --paradigm).
     """
+    watching.check()
     from d2dfl.cli.graphs import discover_and_print
 
-    discover_and_print(options, files, method, reference, graphml)
+    discover_and_print(options, files, watching, method, reference, graphml)
 
 
 def compare_graphs(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from d2dfl.cli.commands.options import Learning, Seed
+from d2dfl.cli.commands.options import Learning, Seed, Watching
 from d2dfl.config.seeds import MOST_SEEDS, checked_seeds
 from d2dfl.discovery.methods import method_named, methods_named
 from d2dfl.errors import UserError
@@ -16,6 +16,7 @@ RUNS = Path("runs")
 
 def run(
     options: Learning,
+    watching: Watching,
     method: Annotated[
         str | None, typer.Option(help="How the graph is found.  [default: by preset]", show_default=False)
     ] = None,
@@ -28,35 +29,39 @@ def run(
     ] = None,
 ) -> None:
     """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
+    watching.check()
     if again is not None:
         bare = replace(Learning(), out=options.out, resume=options.resume, log=options.log, engine=options.engine)
         if (options, method, seed) != (bare, None, 0):
             raise UserError("--from takes settings, methods and seeds from the folder: give no others beside it")
         from d2dfl.cli.learn import rerun_and_print
 
-        rerun_and_print(again, default=RUNS / "run", **_where(options))
+        rerun_and_print(again, default=RUNS / "run", **_where(options, watching))
         return
     config = options.config()
     chosen = method_named(method or config.discovery.method).name
     from d2dfl.cli.learn import compare_and_print
 
-    compare_and_print(config, [chosen], [seed], default=RUNS / "run", **_where(options))
+    compare_and_print(config, [chosen], [seed], default=RUNS / "run", **_where(options, watching))
 
 
 def compare(
     options: Learning,
+    watching: Watching,
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (ours, the paper's and its baselines).")
     ] = "all",
     seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 5,
 ) -> None:
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
+    watching.check()
     config, names = options.config(), methods_named(methods)
     from d2dfl.cli.learn import compare_and_print
 
-    compare_and_print(config, names, checked_seeds(seeds), default=RUNS / "compare", **_where(options))
+    compare_and_print(config, names, checked_seeds(seeds), default=RUNS / "compare", **_where(options, watching))
 
 
-def _where(options: Learning) -> dict[str, Any]:
-    """Where a run is kept, logged and computed."""
-    return {"out": options.out, "resume": options.resume, "logs": options.log or [], "engine": options.engine}
+def _where(options: Learning, watching: Watching) -> dict[str, Any]:
+    """Where a run is kept, logged and computed, and who watches."""
+    kept = {"out": options.out, "resume": options.resume, "logs": options.log or []}
+    return {**kept, "engine": options.engine, "watching": watching}

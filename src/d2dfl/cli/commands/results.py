@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from d2dfl.cli.commands.options import NoBrowser, Watching, check_live
 from d2dfl.config.seeds import MOST_SEEDS
 
 
@@ -41,17 +42,30 @@ def reproduce(
         typer.Argument(help="Experiments, or all; list shows them; a script of your own by its path.", metavar="NAME…"),
     ],
     options: Reproduce,
+    watching: Watching,
 ) -> None:
     """Reproduce figures and tables of the paper, its numbers beside ours.
 
     Every cell (method, point, seed) is kept in the folder as soon as it is there. Names: `d2dfl reproduce list`.
     """
+    watching.check()
     from d2dfl.cli.reproduce import print_experiments, reproduce_and_print
 
     if names == ["list"]:
         print_experiments()
     else:
-        reproduce_and_print(names, options)
+        reproduce_and_print(names, options, watching)
+
+
+def replay(
+    run: Annotated[Path, typer.Argument(help="Folder that run, compare or discover --out made.", show_default=False)],
+    no_browser: NoBrowser = False,
+) -> None:
+    """Step through the discoveries of a finished run, on a page of this machine. Ctrl-C ends it."""
+    check_live()
+    from d2dfl.cli.live import replay_folder
+
+    replay_folder(run, no_browser)
 
 
 def report(

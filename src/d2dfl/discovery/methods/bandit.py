@@ -112,7 +112,7 @@ def _train(
 
 
 def find(task: Task) -> LinkChoice:
-    """Play, then take each device's best action: highest mean (UCB1) or highest weight (EXP3)."""
+    """Play, then take each device's best action."""
     config = task.config.bandit
     board, work = task.board(), round_of(task.board(), task.terms)
     devices, slots = board.candidates.shape
@@ -126,7 +126,15 @@ def find(task: Task) -> LinkChoice:
         last = min(first + CHUNK, config.steps)
         _train(board, task.terms, work, learner, keys, first, last)
         task.progress(last / config.steps)
-    score = np.where(count > 0, total if exp3 else total / np.maximum(count, 1), -np.inf)
-    best = np.where((count > 0).any(axis=1), score.argmax(axis=1), -1)
+        if task.heard:
+            task.hear(_best(learner, slots), last / config.steps, None, cost(task, last)[0])
     messages, bits = cost(task, config.steps)
-    return LinkChoice(np.where(best < slots, best, -1).astype(np.int32)[:, None], messages, bits, config.steps)
+    return LinkChoice(_best(learner, slots), messages, bits, config.steps)
+
+
+def _best(learner: Bandits, slots: int) -> NDArray[np.int32]:
+    """[device, 1] the best slot of each, or -1: highest mean (UCB1) or highest weight (EXP3)."""
+    total, count = learner.total, learner.tries
+    score = np.where(count > 0, total if learner.exp3 else total / np.maximum(count, 1), -np.inf)
+    best = np.where((count > 0).any(axis=1), score.argmax(axis=1), -1)
+    return np.where(best < slots, best, -1).astype(np.int32)[:, None]

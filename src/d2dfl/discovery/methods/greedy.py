@@ -43,6 +43,8 @@ def find(task: Task) -> LinkChoice:
         change_link(board, terms, play, receiver, int(np.argmin(play.slots[receiver])), slot)
         additions += 1
         task.progress(additions / wanted)
+        if task.heard:
+            task.hear(play.slots, additions / wanted, None, 0.0)
     return LinkChoice(play.slots.copy(), *_cost(task), additions)
 
 

@@ -57,7 +57,7 @@ TOO_LITTLE = (
     "no link was looked for: %d messages a device do not pay for introductions and sums, which take %d; "
     "give more with --set marginal.messages=NUMBER"
 )
-STRIDES = 50  # times that progress is shown
+STRIDES = 60  # times that progress is shown and the links in force are told
 
 
 def introduce(
@@ -177,17 +177,28 @@ def find(task: Task) -> LinkChoice:
         return LinkChoice(play.slots)
     keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
     cooling, whole, best = cooling_of(learner, config), learner.account.copy(), BestCycle()
+    stride = _stride(learner)
     for cycle in range(cycles):
         now, device = begin_cycle(learner, cooling, whole, cycle, cycles), np.int64(0)
         while device != NO_DEVICE:
-            device = take_turns(board, board.gauss, terms, play, learner, now, keys, free, device, _stride(learner))
-            task.progress(min(float(learner.spent.sum()) / max(int(whole.sum()), 1), 1.0))
+            device = take_turns(board, board.gauss, terms, play, learner, now, keys, free, device, stride)
+            done = min(float(learner.spent.sum()) / max(int(whole.sum()), 1), 1.0)
+            task.progress(done)
+            if task.heard:
+                task.hear(play.slots, done, _mean_temperature(learner, now), float(learner.messages[0]))
         if cycles > 1:
             best.stay_or_go_back(play, learner)
     discovery = task.config.discovery
     bits = float(learner.counts[0]) * discovery.count_bits + float(learner.reals[0]) * discovery.real_bits
     bits += float(learner.bits[0])
     return LinkChoice(play.slots, float(learner.messages[0]), bits, int(learner.turns.sum()))
+
+
+def _mean_temperature(learner: LearnerState, cooling: Cooling) -> float:
+    """Over the devices, by what each has spent (revisions._temperatures)."""
+    spent, account = learner.spent - learner.began, learner.account - learner.began
+    fallen = spent / np.maximum(cooling.cold * account, 1e-9)
+    return float((cooling.hot * np.maximum(0.0, 1.0 - fallen)).mean())
 
 
 def _stride(learner: LearnerState) -> int:

@@ -171,7 +171,11 @@ def find(task: Task) -> LinkChoice:
         reweigh(board, rules, tables, temperature)
         for begin in range(first, last, CHUNK):
             train(board, terms, rules, tables, work, keys, begin, min(begin + CHUNK, last), temperature)
-            task.progress(min(begin + CHUNK, last) / config.steps)
+            done = min(begin + CHUNK, last)
+            task.progress(done / config.steps)
+            if task.heard:  # what the policies would choose if they had to choose now
+                best = np.asarray(greedy_actions(board, tables))[:, None]
+                task.hear(best, done / config.steps, temperature, cost(task, done)[0])
     slots = read_off(board, tables, config, keys)
     messages, bits = cost(task, config.steps)
     return LinkChoice(slots[:, None], messages, bits, config.steps)

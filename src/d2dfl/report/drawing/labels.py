@@ -51,7 +51,10 @@ def lettering(names: Sequence[str], counts: NDArray[np.int64]) -> Lettering:
 def short_name(name: str) -> str:
     """A name as it fits beside a circle."""
     words = plain(name)
-    return words if len(words) <= LONGEST else words[: LONGEST - 1].rstrip() + "…"
+    if len(words) <= LONGEST:
+        return words
+    tail = LONGEST // 3  # names that begin alike mostly end with what tells them apart
+    return words[: LONGEST - 1 - tail].rstrip() + "…" + words[-tail:].lstrip()
 
 
 def drawable(names: Sequence[str]) -> list[str]:

@@ -132,8 +132,11 @@ def _figure(scenes: list[Scene], subtitle: str, most: float) -> Figure:
     groups = keys(stage, most, scenes[0].network.partitions, _letters(scenes[0]))
     room = np.array([KEYS, 0.0]) if alone else np.array([0.0, 6.4 * LINE])
     width, height = cell * (columns, rows) + room + (GAP, 6.0)
-    if alone:
-        height = max(height, above + LINE * (2.2 + sum(len(handles) + 1.9 for _, handles in groups)))
+    foot = 0.0  # how far below a panel its summary begins
+    if alone:  # below the keys, too: it is as wide as both
+        beside = LINE * (1.6 + sum(len(handles) + 1.9 for _, handles in groups))
+        foot = max(0.0, beside - stage.height)
+        height = max(height, above + beside + LINE * 2)
     figure = Figure(figsize=(width / 72, height / 72), dpi=72, facecolor="white")
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
@@ -142,7 +145,7 @@ def _figure(scenes: list[Scene], subtitle: str, most: float) -> Figure:
         row, column = divmod(index, columns)
         corner = np.array([GAP + column * cell[0], height - row * cell[1] - above - stage.height])
         panel(axes, stage, scene.links, _levels(scene), scene.network.cluster, corner, _letters(scene))
-        _words(axes, scene, subtitle, corner, width - 2 * GAP if alone else stage.width)
+        _words(axes, scene, subtitle, corner, width - 2 * GAP if alone else stage.width, foot)
     place = (GAP + cell[0], height - above) if alone else (width / 2, 6.1 * LINE)
     _legend(axes, stage, groups, place, side_by_side=not alone)
     return figure
@@ -158,7 +161,7 @@ def _levels(scene: Scene) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return level(satisfied, node_cuts(partitions)), level(trusted, link_cuts(partitions))
 
 
-def _words(axes: Axes, scene: Scene, subtitle: str, corner: Array, room: float) -> None:
+def _words(axes: Axes, scene: Scene, subtitle: str, corner: Array, room: float, foot: float) -> None:
     """Title and subtitle above a panel, the summary below."""
     (x, y), alone = corner, room > scene.stage.width
     top = y + scene.stage.height + 6
@@ -168,7 +171,7 @@ def _words(axes: Axes, scene: Scene, subtitle: str, corner: Array, room: float) 
     _text(axes, x, top, scene.title, room, size=11 if alone else 9.5, weight="bold")
     phrases = summary(scene)
     for line, text in enumerate(["  ·  ".join(phrases)] if alone else phrases):
-        _text(axes, x, y - LINE * (1.1 + 0.8 * line), text, room, size=8 if alone else 7, color=MUTED)
+        _text(axes, x, y - foot - LINE * (1.1 + 0.8 * line), text, room, size=8 if alone else 7, color=MUTED)
 
 
 def _text(axes: Axes, x: float, y: float, text: str, room: float, **style: Any) -> None:

@@ -43,12 +43,16 @@ def embedded(data: Any, **attributes: str | bool) -> Html:
     return tag("script", Html(text), type="application/json", **attributes)
 
 
-def head(title: str, style: str, *more: Html, scripts: str, styles: str = "", images: str = "data:") -> Html:
-    """The head of a page that works offline. `scripts`, `styles` and `images` are the sources that its policy allows.
+def head(
+    title: str, style: str, *more: Html, scripts: str, styles: str = "", images: str = "data:", connects: str = ""
+) -> Html:
+    """The head of a page that works offline. `scripts`, `styles` and `images` are the sources that its policy allows, `connects`
+    those that a script may ask.
 
     Only our own scripts run, and nothing can be fetched or sent: a second wall behind the escaping.
     """
     ours = f"style-src {styles or source(style)}; script-src {scripts}; img-src {images}"
+    ours += f"; connect-src {connects}" if connects else ""
     policy = f"default-src 'none'; {ours}; base-uri 'none'; form-action 'none'"
     return tag(
         "head",

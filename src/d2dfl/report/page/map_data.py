@@ -50,14 +50,15 @@ def map_data(item: Map, colours: Colours) -> tuple[dict[str, Any], list[str]]:
         "before": [numbers(row) for row in item.before],
         "distance": numbers(item.distance),
         "layers": [
-            _layer(layer, item, stage, links, colours) for layer, links in zip(item.layers, arrows, strict=True)
+            layer_data(layer, item, stage, links, colours) for layer, links in zip(item.layers, arrows, strict=True)
         ],
         "scale": _scale(stage),
     }
     return data, letters.sentences() if stage.radius >= READABLE else []
 
 
-def _layer(layer: Layer, item: Map, stage: Stage, links: Arrows, colours: Colours) -> dict[str, Any]:
+def layer_data(layer: Layer, item: Map, stage: Stage, links: Arrows, colours: Colours) -> dict[str, Any]:
+    """The graph of one method; `links` are those of the layer, as they lie on the stage."""
     start, end = stage.xy[links.sender], stage.xy[links.receiver]
     right = np.stack([end[:, 1] - start[:, 1], start[:, 0] - end[:, 0]], axis=1)
     bends = _flipped((start + end) / 2 + links.bow[:, None] * right, stage)  # control points of the curves

@@ -25,6 +25,7 @@ SCRIPTS = (
     "inspector.js",
     "map.js",
     "tables.js",
+    "theme.js",
     "page.js",
 )
 
@@ -43,12 +44,18 @@ def page(entries: Sequence[PageEntry], title: str = "") -> str:
     return f'<!doctype html>\n<html lang="en">{_head(title)}\n{body}</html>\n'
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """A style sheet or a script of the page."""
     return (files("d2dfl") / "report" / "page" / "assets" / name).read_text(encoding="utf-8")
 
 
+def code_of(*texts: str) -> str:
+    """Scripts as one, which leaves no name behind."""
+    return '(() => {\n"use strict";\n' + "\n".join(texts) + "})();\n"
+
+
 def _code() -> str:
-    return '(() => {\n"use strict";\n' + "\n".join(map(_asset, SCRIPTS)) + "})();\n"
+    return code_of(*map(asset, SCRIPTS))
 
 
 def _script() -> str:
@@ -58,7 +65,7 @@ def _script() -> str:
 def _head(title: str) -> Html:
     return head(
         title,
-        "\n".join(map(_asset, STYLES)),
+        "\n".join(map(asset, STYLES)),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         scripts=source(_code()),

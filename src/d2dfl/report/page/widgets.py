@@ -13,6 +13,11 @@ from d2dfl.report.page.map_data import map_data, numbers
 
 def chart_widget(chart: Chart, colours: Colours) -> Html:
     """Lines with bands; an empty chart says so."""
+    return _widget("chart", chart.title, chart_data(chart, colours))
+
+
+def chart_data(chart: Chart, colours: Colours) -> dict[str, Any]:
+    """A chart as the script draws it."""
     lines = [
         {
             "title": line.title,
@@ -26,13 +31,17 @@ def chart_widget(chart: Chart, colours: Colours) -> Html:
         for index, line in enumerate(chart.lines)
         if line.x
     ]
-    data = {"title": chart.title, "x": chart.x_name, "y": chart.y_name, "log": logarithmic(chart), "lines": lines}
-    return _widget("chart", chart.title, data)
+    return {"title": chart.title, "x": chart.x_name, "y": chart.y_name, "log": logarithmic(chart), "lines": lines}
 
 
 def bars_widget(bars: Bars, colours: Colours) -> Html:
     """Stacked bars; a bar that is named like a method has its colour beside its name."""
-    data = {
+    return _widget("bars", bars.title, bars_data(bars, colours))
+
+
+def bars_data(bars: Bars, colours: Colours) -> dict[str, Any]:
+    """Bars as the script draws them."""
+    return {
         "title": bars.title,
         "unit": bars.unit,
         "bars": [{"title": name, "colour": colours.get(name.lower(), -1)} for name in bars.bars],
@@ -40,7 +49,6 @@ def bars_widget(bars: Bars, colours: Colours) -> Html:
         "values": [numbers(values) for values in bars.values],
         "exchange": _exchange(bars),
     }
-    return _widget("bars", bars.title, data)
 
 
 def _exchange(bars: Bars) -> list[int]:

@@ -39,6 +39,12 @@ class StackedBars {
     ];
   }
 
+  // The same bars with other values, as while a run goes on.
+  renew(data) {
+    this.data = data;
+    this.draw(this.width);
+  }
+
   rows() {
     const head = ["", ...this.parts.map((part) => `${this.data.parts[part]} (${this.data.unit})`)];
     return [head, ...this.data.bars.map((bar, index) => [bar.title, ...this.parts.map((part) => this.data.values[part][index])])];

@@ -19,8 +19,7 @@ class LineChart extends ZoomedChart {
       () => this.draw(this.width),
       (index) => this.raise(index),
     );
-    this.places = [...new Set(data.lines.flatMap((line) => line.x))].sort((a, b) => a - b);
-    this.whole = this.places.every(Number.isInteger);
+    this.place();
     this.clip = `clip${(LineChart.count += 1)}`;
     this.remark = html("p", { class: "note" }, "Bands wider than the chart are left out; point at a name to see one.");
     this.tip = new Tip(stage);
@@ -33,6 +32,19 @@ class LineChart extends ZoomedChart {
       ["SVG", () => saveSvg(figure.dataset.name, this.picture)],
       ["CSV", () => saveCsv(figure.dataset.name, this.rows())],
     );
+  }
+
+  place() {
+    this.places = [...new Set(this.data.lines.flatMap((line) => line.x))].sort((a, b) => a - b);
+    this.whole = this.places.every(Number.isInteger);
+  }
+
+  // The same lines with more values, as while a run goes on; what is hidden stays so, and the last half stays the last half.
+  renew(data) {
+    this.data = data;
+    this.place();
+    if (this.range) this.range = this.share ? [this.last(this.share), this.places.at(-1)] : this.range;
+    this.draw(this.width);
   }
 
   measure(width) {

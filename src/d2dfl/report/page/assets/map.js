@@ -5,7 +5,7 @@ class DeviceMap {
   constructor(stage, data) {
     Object.assign(this, { stage, data, pinned: null });
     this.figure = stage.closest("figure");
-    this.state = { map: 0, layer: 0, moment: "expected", colour: "distance", focus: "", least: 0, together: false, side: false };
+    this.state = { map: 0, layer: 0, moment: data.moment || "expected", colour: "distance", focus: "", least: 0, together: false, side: false };
     this.inspector = new Inspector();
     this.head = html("div", { class: "map-head" });
     this.controls = html("div", { class: "controls map-controls" });
@@ -41,6 +41,15 @@ class DeviceMap {
     this.head.replaceChildren(...this.heads());
     this.controls.replaceChildren(...(this.map.layers.length ? this.choices() : []));
     this.arrange();
+  }
+
+  // The same devices with other links, as while a run goes on. What is chosen stays so, the least amount once somebody has set it.
+  renew(layers) {
+    this.map.layers = layers;
+    if (!this.set) this.state.least = this.enough();
+    this.field.max = this.most;
+    this.field.value = this.state.least;
+    this.draw();
   }
 
   // So many datapoints that no method shows more links than can be told apart.
@@ -124,15 +133,19 @@ class DeviceMap {
     ].filter(Boolean);
   }
 
+  get most() {
+    return Math.ceil(Math.max(1, ...this.map.layers.flatMap((layer) => layer.links.map(expected))));
+  }
+
   slider() {
-    const most = Math.ceil(Math.max(1, ...this.map.layers.flatMap((layer) => layer.links.map(expected))));
-    const field = html("input", { type: "range", min: 0, max: most, step: 1, value: this.state.least });
+    this.field = html("input", { type: "range", min: 0, max: this.most, step: 1, value: this.state.least });
     this.said = html("output", {});
-    field.addEventListener("input", () => {
-      this.state.least = Number(field.value);
+    this.field.addEventListener("input", () => {
+      this.set = true;
+      this.state.least = Number(this.field.value);
       this.draw();
     });
-    return html("label", { class: "least" }, html("span", {}, "At least"), field, this.said);
+    return html("label", { class: "least" }, html("span", {}, "At least"), this.field, this.said);
   }
 
   // One drawing with the words beside it, or a small one a method.

@@ -1,4 +1,4 @@
-// Widgets, the theme, the switch between learners, the table of verdicts, and the contents.
+// Widgets, the switch between learners, the table of verdicts, and the contents.
 const WIDGETS = { chart: LineChart, bars: StackedBars, map: DeviceMap };
 const SECTIONS = { narrow: 3, wide: 8 }; // of more, a page shows the heads and opens what one asks for
 
@@ -7,35 +7,6 @@ function drawAll() {
     const data = JSON.parse(figure.querySelector("script").textContent);
     new WIDGETS[figure.dataset.widget](figure.querySelector(".stage"), data);
   }
-}
-
-// The system's choice until the reader makes one; some browsers refuse to remember it for a local file.
-function theme() {
-  const root = document.documentElement;
-  const button = document.getElementById("theme");
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  let chosen = null;
-  try {
-    chosen = localStorage.getItem("d2dfl-theme");
-  } catch {
-    chosen = null;
-  }
-  const now = () => (chosen === "dark" || chosen === "light" ? chosen : dark.matches ? "dark" : "light");
-  const apply = () => {
-    root.dataset.theme = now();
-    button.textContent = now() === "dark" ? "Light" : "Dark";
-  };
-  button.addEventListener("click", () => {
-    chosen = now() === "dark" ? "light" : "dark";
-    try {
-      localStorage.setItem("d2dfl-theme", chosen);
-    } catch {
-      // it is then forgotten with the page
-    }
-    apply();
-  });
-  dark.addEventListener("change", apply);
-  apply();
 }
 
 // Whose verdicts the whole page shows; the style sheet hides the others.

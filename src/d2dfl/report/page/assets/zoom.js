@@ -23,17 +23,23 @@ class ZoomedChart {
 
   // The last share of the places.
   show(share) {
-    const from = this.places[Math.floor((1 - share) * this.places.length)];
-    this.range = share === 1 ? null : [from, this.places[this.places.length - 1]];
+    this.share = share;
+    this.range = share === 1 ? null : [this.last(share), this.places[this.places.length - 1]];
     this.zoom.mark(String(share));
     this.reset.hidden = true;
     this.draw(this.width);
+  }
+
+  // Where the last share of the places begins.
+  last(share) {
+    return this.places[Math.floor((1 - share) * this.places.length)];
   }
 
   // Any part of the axis, from one place to another.
   zoomTo(from, to) {
     if (this.places.filter((place) => place >= from && place <= to).length < 2) return;
     this.range = [from, to];
+    this.share = 0;
     this.zoom.mark("");
     this.reset.hidden = false;
     this.draw(this.width);

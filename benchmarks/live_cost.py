@@ -1,0 +1,146 @@
+"""What a live view costs the run that it shows, as ratios in one run.
+
+The same comparison, in this process, again and again in turn: without a view; with one that nobody opens; with one that a browser
+reads, which is another process that takes everything as it comes. And the same discovery with and without its trace. Seconds are
+those of the processor, of all threads of this process, so that others on the machine count little; wall seconds stand beside. The
+share of the server's thread is read from its own clock: that is all that a browser adds, and is exact where ratios are noisy.
+
+    python benchmarks/live_cost.py [--times 7] [--rounds 40] [--devices 25]
+"""
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from d2dfl import Network, preset
+from d2dfl.discovery.discover import discover, warm_up
+from d2dfl.discovery.trace import Trace
+from d2dfl.experiment.compare import compare, plan_of
+from d2dfl.experiment.observer import NOBODY, Observer
+from d2dfl.experiment.store import run_folder
+from d2dfl.live.page import live_page
+from d2dfl.live.records import RunView
+from d2dfl.live.server import served
+from d2dfl.live.stand import Stand
+
+METHODS = ["marginal", "qlearning", "closest"]
+READER = "import sys, urllib.request; print(sum(map(len, urllib.request.urlopen(sys.argv[1] + 'events', timeout=60))))"
+Seconds = tuple[float, float]  # of the processor, and of the wall
+
+
+def seconds_of(work: Callable[[], object]) -> Seconds:
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def run(config: object, observer: Observer, folder: Path) -> None:
+    with run_folder(folder, plan_of(config, METHODS, [0])) as record:
+        compare(config, METHODS, [0], record, observer.step, observer=observer)
+
+
+class Shares:
+    """Seconds of the processor that servers' threads took while runs went on, as shares of all seconds of the runs."""
+
+    def __init__(self) -> None:
+        self.found: list[float] = []
+        self.clock: Callable[[], float] | None = None
+
+    def of(self, work: Callable[[], object]) -> Seconds:
+        before = self.clock() if self.clock else 0.0
+        took = seconds_of(work)
+        if self.clock:
+            self.found.append((self.clock() - before) / took[0])
+        return took
+
+
+@contextmanager
+def watched(reader: bool, shares: Shares):
+    """A view with a server, and a reader of it where there is to be one."""
+    stand = Stand()
+    with served(stand, live_page("benchmark")) as server:
+        process = None
+        if reader:
+            process = subprocess.Popen(
+                [sys.executable, "-c", READER, server.address], stdout=subprocess.PIPE, text=True
+            )
+            while not server.ever and process.poll() is None:
+                time.sleep(0.01)
+        number = time.pthread_getcpuclockid(server._thread.ident)
+        shares.clock = lambda: time.clock_gettime(number)
+        yield RunView(stand)
+        shares.clock = None
+        server.end("over")
+        if process is not None:
+            print(f"    the reader got {int(process.communicate(timeout=60)[0]) / 1e6:.1f} MB", file=sys.stderr)
+
+
+def compared(config: object, times: int, shares: dict[str, Shares]) -> dict[str, list[Seconds]]:
+    found: dict[str, list[Seconds]] = {"without": [], "nobody looks": [], "one browser": []}
+    for number in range(times + 1):
+        for kind, results in found.items():
+            mine = shares.setdefault(kind, Shares())
+            view = nullcontext(NOBODY) if kind == "without" else watched(kind == "one browser", mine)
+            with tempfile.TemporaryDirectory() as folder, view as observer:
+                took = mine.of(lambda: run(config, observer, Path(folder) / "run"))
+            if number:  # the first of each compiles and loads
+                results.append(took)
+    return found
+
+
+def traced(config: object, times: int) -> dict[str, list[Seconds]]:
+    network = Network.generate(config, 0)
+    warm_up("marginal", config)
+    found: dict[str, list[Seconds]] = {"without a trace": [], "with": []}
+    for _ in range(4 * times):
+        found["without a trace"].append(seconds_of(lambda: discover(network, config)))
+        found["with"].append(seconds_of(lambda: discover(network, config, trace=Trace())))
+    return found
+
+
+def show(title: str, found: dict[str, list[Seconds]]) -> None:
+    """Ratios to the first of the kinds, pair by pair: the median, and between which half of them lie."""
+    print(title)
+    base = next(iter(found.values()))
+    for kind, results in found.items():
+        cpu, wall = (statistics.median(one[place] for one in results) for place in (0, 1))
+        line = f"  {kind:16} {cpu:7.2f} s of the processor, {wall:7.2f} s"
+        if results is not base:
+            ratios = [[a[place] / b[place] for a, b in zip(results, base, strict=True)] for place in (0, 1)]
+            words = []
+            for name, each in zip(("processor", "wall"), ratios, strict=True):
+                low, middle, high = statistics.quantiles(each, n=4)
+                words.append(f"{name} x {middle:.4f} [{low:.4f}, {high:.4f}]")
+            line += f"; {', '.join(words)}"
+        print(line)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--times", type=int, default=7)
+    options.add_argument("--rounds", type=int, default=40)
+    options.add_argument("--devices", type=int, default=25)
+    given = options.parse_args()
+    config = preset("best").with_(
+        **{"network.devices": given.devices, "data.samples": 50, "federation.rounds": given.rounds}
+    )
+    show(f"marginal, {given.devices} devices, {4 * given.times} pairs", traced(config, given.times))
+    title = f"compare {','.join(METHODS)}, one seed, {given.devices} devices, {given.rounds} rounds, {given.times} times each"
+    shares: dict[str, Shares] = {}
+    show(title, compared(config, given.times, shares))
+    for kind, each in shares.items():
+        if each.found:
+            values = sorted(100 * share for share in each.found[1:])
+            print(
+                f"  {kind}: the server's thread took {statistics.median(values):.2f} % [{values[0]:.2f}, {values[-1]:.2f}]"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,319 @@
+// A page that listens: every record that comes is drawn by the scripts of the page of a run.
+const FRAME_MS = 300; // between two moments of a discovery that is played
+const PATIENCE = 3; // failed attempts after which a run is given up
+const at = (name) => document.getElementById(name);
+
+// A figure that draws a record, and draws it again when a newer one comes.
+class Panel {
+  constructor(box, kind) {
+    Object.assign(this, { box, kind, drawing: null, look: "" });
+  }
+
+  // What must not change for a drawing to be renewed; else it is made anew.
+  static shape(kind, data) {
+    if (kind === "chart") return JSON.stringify([data.title, data.lines.map((line) => line.title), Panel.places(data) >= 10]);
+    if (kind === "bars") return JSON.stringify([data.bars, data.parts]);
+    return JSON.stringify([data.title, data.devices, data.layers.map((layer) => layer.title)]);
+  }
+
+  static places(data) {
+    return new Set(data.lines.flatMap((line) => line.x)).size;
+  }
+
+  show(data) {
+    const look = Panel.shape(this.kind, data);
+    if (this.drawing && look === this.look) {
+      this.drawing.renew(this.kind === "map" ? data.layers : data);
+      return;
+    }
+    this.look = look;
+    const stage = html("div", { class: "stage" });
+    const title = html("figcaption", {}, data.title);
+    const name = data.title.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+    const figure = html("figure", { class: `widget ${this.kind}`, "data-name": name }, title, stage);
+    if (this.kind === "map") figure.append(mapKeys(data.keys));
+    this.box.replaceChildren(figure);
+    const make = { chart: LineChart, bars: StackedBars, map: DeviceMap }[this.kind];
+    const chosen = this.kind === "map" && this.drawing ? this.drawing.state.layer : 0;
+    this.drawing = new make(stage, this.kind === "map" ? { title: data.title, maps: [data], moment: data.moment } : data);
+    if (chosen && chosen < data.layers.length) this.drawing.select(chosen);
+  }
+}
+
+// The legend of a map, as the page of a run has it.
+function mapKeys({ levels, said }) {
+  const key = (look, text) => html("li", {}, html("i", { class: look, "aria-hidden": "true" }), text);
+  const strokes = levels.map((text, index) => key(`stroke level${index}`, text));
+  const words = [key("outline", "reliable cluster"), key("widths", "width: datapoints sent"), ...said.map((text) => html("li", {}, text))];
+  return html(
+    "div",
+    { class: "keys" },
+    html("div", {}, html("h5", {}, "Partitions trusted on link"), html("ul", {}, strokes)),
+    html("div", {}, html("h5", {}, "Map"), html("ul", {}, words)),
+  );
+}
+
+// As many panels of a kind as there are records.
+class Row {
+  constructor(box, kind) {
+    Object.assign(this, { box, kind, panels: [] });
+  }
+
+  show(records) {
+    while (this.panels.length < records.length) {
+      const place = html("div", {});
+      this.box.append(place);
+      this.panels.push(new Panel(place, this.kind));
+    }
+    records.forEach((data, index) => this.panels[index].show(data));
+    this.panels.splice(records.length).forEach((panel) => panel.box.remove());
+  }
+}
+
+// A table; one of the same shape gets other numbers, and stays where it was scrolled to.
+function showTable(box, { title, columns, rows, note }) {
+  const old = box.querySelector("table");
+  if (old && old.rows.length === rows.length + 1 && old.rows[0].cells.length === columns.length) {
+    rows.forEach((row, index) => row.forEach((text, place) => (old.rows[index + 1].cells[place].textContent = text)));
+    return;
+  }
+  const head = html("thead", {}, html("tr", {}, columns.map((text) => html("th", { scope: "col" }, text))));
+  const line = ([name, ...cells]) => html("tr", {}, html("th", { scope: "row" }, name), cells.map((text) => html("td", {}, text)));
+  const table = html("table", { class: "numbers" }, head, html("tbody", {}, rows.map(line)));
+  const scroll = html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
+  box.replaceChildren(html("figure", {}, html("figcaption", {}, title), scroll, html("p", { class: "note" }, note)));
+  hinted(scroll);
+}
+
+// One discovery: as it goes, or moment by moment.
+class Negotiation {
+  constructor() {
+    this.map = new Panel(at("negotiation-map"), "map");
+    this.charts = new Row(at("negotiation-charts"), "chart");
+    this.newest = null;
+    this.trace = null;
+    this.kept = {}; // discoveries that came whole, at the end of the run
+    this.timer = null;
+    this.chooser = at("which");
+    this.slider = at("moment");
+    this.chooser.addEventListener("change", () => this.choose(this.chooser.value));
+    this.slider.addEventListener("input", () => {
+      this.stop();
+      this.go(Number(this.slider.value));
+    });
+    at("back").addEventListener("click", () => this.by(-1));
+    at("next").addEventListener("click", () => this.by(1));
+    at("play").addEventListener("click", () => (this.timer ? this.stop() : this.play()));
+    this.stepping(false);
+  }
+
+  // The newest moment of what is being looked for.
+  now(data) {
+    this.newest = data;
+    at("negotiation").hidden = false;
+    if (this.trace) return;
+    this.map.show({ ...data.map, title: data.title, layers: [data.layer] });
+    this.charts.show(data.charts);
+  }
+
+  // Discoveries that have ended.
+  list(found) {
+    const chosen = this.chooser.value;
+    const options = [["", "as it goes"], ...found].map(([value, text]) => html("option", { value, selected: value === chosen }, text));
+    this.chooser.replaceChildren(...options);
+    at("negotiation").hidden = false;
+    this.found = found;
+  }
+
+  // Played from its beginning, unless the reader wants nothing to move.
+  async open(name) {
+    await this.choose(name);
+    if (this.trace && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.play();
+  }
+
+  async choose(name) {
+    this.stop();
+    this.trace = null;
+    this.chooser.value = name;
+    if (!name) {
+      this.stepping(false);
+      if (this.newest) this.now(this.newest);
+      return;
+    }
+    if (this.kept[name]) {
+      this.load(this.kept[name]);
+      return;
+    }
+    let answer = null;
+    try {
+      answer = await fetch(`asked/${encodeURIComponent(name)}`);
+    } catch {
+      answer = null; // the run has ended, and its server with it
+    }
+    if (!answer || !answer.ok) {
+      this.stepping(false);
+      this.say("The run has ended: `d2dfl replay` and its folder show every discovery.");
+      return;
+    }
+    this.load((await answer.json()).data);
+  }
+
+  load(trace) {
+    this.trace = trace;
+    this.stepping(true);
+    this.slider.max = trace.frames.length - 1;
+    const last = this.layer(trace.frames.length - 1);
+    this.map.drawing = null; // another network, or another choice of what is too little to be shown
+    this.map.show({ ...trace.map, title: trace.title, layers: [last] });
+    this.map.drawing.set = true;
+    this.charts.show(trace.charts);
+    this.go(trace.frames.length - 1);
+  }
+
+  stepping(can) {
+    at("steps").hidden = !can;
+    this.slider.hidden = !can;
+    if (!can) this.say("");
+  }
+
+  layer(index) {
+    const { rows, facts, ...rest } = this.trace.frames[index];
+    return { ...rest, links: rows.map(([link, amounts]) => ({ ...this.trace.links[link], amounts })) };
+  }
+
+  go(index) {
+    const last = this.trace.frames.length - 1;
+    this.index = Math.max(0, Math.min(last, index));
+    this.slider.value = this.index;
+    this.map.drawing.renew([this.layer(this.index)]);
+    const [share, messages, objective, heat] = this.trace.frames[this.index].facts;
+    const devices = this.trace.map.devices.length;
+    const words = [
+      `moment ${this.index + 1} of ${last + 1}`,
+      `${percent(share)} of the work`,
+      `${number(messages / devices, 0)} messages a device`,
+      `objective ${number(objective, 4)}`,
+      heat === null ? "" : `temperature ${number(heat, 4)}`,
+    ];
+    this.say(words.filter(Boolean).join(", "));
+    for (const panel of this.charts.panels) this.mark(panel.drawing, this.trace.places[this.index]);
+    at("back").disabled = this.index === 0;
+    at("next").disabled = this.index === last;
+  }
+
+  // Where on a chart this moment stands.
+  mark(chart, place) {
+    if (!chart.box || !chart.inside(place)) return;
+    const { left: first, top, bottom } = chart.box;
+    const left = Math.max(first, chart.atX(place));
+    chart.cursor.replaceChildren(svg("line", { class: "crosshair", x1: left, x2: left, y1: top, y2: bottom }));
+  }
+
+  by(step) {
+    this.stop();
+    this.go(this.index + step);
+  }
+
+  play() {
+    if (this.index === this.trace.frames.length - 1) this.go(0);
+    at("play").textContent = "Pause";
+    this.timer = setInterval(() => {
+      this.go(this.index + 1);
+      if (this.index === this.trace.frames.length - 1) this.stop();
+    }, FRAME_MS);
+  }
+
+  stop() {
+    clearInterval(this.timer);
+    this.timer = null;
+    at("play").textContent = "Play";
+  }
+
+  say(words) {
+    at("words").textContent = words;
+    at("words").hidden = !words;
+  }
+}
+
+class LivePage {
+  constructor() {
+    this.negotiation = new Negotiation();
+    this.rows = { curves: new Row(at("curves"), "chart"), energy: new Row(at("energy"), "bars") };
+    this.graphs = new Panel(at("graphs-map"), "map");
+    this.held = null; // newest records by name, while the reader has paused
+    this.failures = 0;
+    at("hold").addEventListener("click", () => this.hold());
+    this.source = new EventSource("events");
+    this.source.addEventListener("part", (event) => this.hear(JSON.parse(event.data)));
+    this.source.addEventListener("end", (event) => this.end(JSON.parse(event.data).words));
+    this.source.addEventListener("open", () => this.say("", ""));
+    this.source.addEventListener("error", () => this.miss());
+  }
+
+  hear({ name, data }) {
+    this.failures = 0;
+    if (this.held) this.held.set(name, data);
+    else this.show(name, data);
+  }
+
+  show(name, data) {
+    if (name === "head") this.head(data);
+    else if (name === "negotiation") this.negotiation.now(data);
+    else if (name === "discoveries") this.negotiation.list(data);
+    else if (name === "traces") Object.assign(this.negotiation.kept, data);
+    else if (name === "graphs") this.reveal("graphs", () => this.graphs.show({ ...data, title: "Graphs that were found" }));
+    else if (name === "table") this.reveal("numbers", () => showTable(at("table"), data));
+    else if (this.rows[name]) this.reveal("training", () => this.rows[name].show(data));
+  }
+
+  // A section is seen before it is drawn: what is hidden has no width.
+  reveal(section, draw) {
+    at(section).hidden = false;
+    draw();
+  }
+
+  head({ what, share, left }) {
+    at("what").textContent = what;
+    at("share").value = share;
+    at("left").textContent = [`${number(share * 100, 0)}\u00a0%`, left].filter(Boolean).join(", ");
+  }
+
+  // While paused nothing on the page moves; what comes is kept, and shown at once afterwards.
+  hold() {
+    const held = this.held;
+    this.held = held ? null : new Map();
+    at("hold").textContent = held ? "Pause" : "Go on";
+    at("hold").setAttribute("aria-pressed", String(!held));
+    if (held) held.forEach((data, name) => this.show(name, data));
+  }
+
+  end(words) {
+    this.source.close();
+    if (this.held) this.hold();
+    at("hold").hidden = true;
+    at("share").hidden = true;
+    at("what").textContent = words;
+    this.say("", "over");
+    const found = this.negotiation.found || [];
+    if (document.body.dataset.replay && found.length) this.negotiation.open(found[0][0]);
+  }
+
+  miss() {
+    this.failures += 1;
+    if (this.failures < PATIENCE && this.source.readyState !== EventSource.CLOSED) {
+      this.say("No answer; trying again.", "lost");
+      return;
+    }
+    this.source.close();
+    at("hold").hidden = true;
+    this.say("The run does not answer any more: it was stopped or killed. What was shown until then stays here.", "lost");
+  }
+
+  say(words, look) {
+    at("left").textContent = words;
+    at("status").className = `status ${look}`;
+  }
+}
+
+theme();
+new LivePage();

@@ -1,0 +1,61 @@
+"""A map on which links come and go: places and bends are found once, so that nothing jumps from moment to moment."""
+
+from typing import Any
+
+import numpy as np
+
+from d2dfl.experiment.maps import map_of
+from d2dfl.network import Network
+from d2dfl.report.drawing.labels import level_texts, link_cuts
+from d2dfl.report.drawing.map_stage import layer_links, map_stage
+from d2dfl.report.drawing.scene import Arrows
+from d2dfl.report.findings import Layer, Map
+from d2dfl.report.look import Colours
+from d2dfl.report.page.map_data import WIDTH, layer_data, map_data
+
+
+class LivingMap:
+    """Devices where they stand, for graphs that change."""
+
+    def __init__(self, item: Map) -> None:
+        self.item, self.stage = item, map_stage(item, WIDTH)
+        self._bows: dict[tuple[int, int], float] = {}
+        self._base: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, title: str, network: Network) -> "LivingMap":
+        return cls(map_of(title, network, ()))
+
+    @property
+    def base(self) -> dict[str, Any]:
+        """The map without a graph, and what its legend says."""
+        if self._base is None:
+            data, said = map_data(self.item, {})
+            number = len(self.item.partitions)
+            self._base = {**data, "keys": {"levels": level_texts(link_cuts(number), number), "said": said}}
+        return self._base
+
+    def layer(self, layer: Layer, colours: Colours) -> dict[str, Any]:
+        """One graph on the map."""
+        return layer_data(layer, self.item, self.stage, self._arrows(layer), colours)
+
+    def _arrows(self, layer: Layer) -> Arrows:
+        """The links of a layer, each bent as when it was first seen."""
+        strangers = [link for link in layer.links if (link.transmitter, link.receiver) not in self._bows]
+        if strangers:
+            new = Layer("", "", (), (), tuple(strangers))
+            bent = layer_links(new, len(self.item.partitions), self.stage, 1.0)
+            for link, bow in zip(strangers, bent.bow, strict=True):
+                self._bows[link.transmitter, link.receiver] = float(bow)
+        ends = [(link.transmitter, link.receiver) for link in layer.links]
+        pairs = np.array(ends, dtype=np.int64).reshape(-1, 2)
+        amounts = np.array([link.amounts for link in layer.links]).reshape(len(ends), len(self.item.partitions))
+        return Arrows(
+            sender=pairs[:, 0],
+            receiver=pairs[:, 1],
+            trusted=np.array([link.trusted for link in layer.links], dtype=np.int64),
+            amount=amounts,
+            drop=np.array([link.loss for link in layer.links], dtype=np.float64),
+            width=np.ones(len(ends)),  # the script finds widths by what is shown beside
+            bow=np.array([self._bows[end] for end in ends], dtype=np.float64),
+        )

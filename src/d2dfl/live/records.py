@@ -1,0 +1,133 @@
+"""What a run shows while it goes on: records as the page of a run has them, from what is there so far."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from d2dfl.discovery.methods import IID
+from d2dfl.experiment.cell import Contender, Point
+from d2dfl.experiment.charts import curve_chart, energy_bars
+from d2dfl.experiment.compare import title_of
+from d2dfl.experiment.maps import MANY, layer_of, with_exchange
+from d2dfl.experiment.pipeline import PreparedCell
+from d2dfl.experiment.results import Results
+from d2dfl.experiment.setting import Setting
+from d2dfl.experiment.values import energy
+from d2dfl.federation import Curves, State
+from d2dfl.live.maps import LivingMap
+from d2dfl.live.stand import Stand
+from d2dfl.live.views import CURVES, ENERGY, GRAPHS, TABLE, DiscoveryView, key_of, one_bars, one_chart, table_data
+from d2dfl.report.findings import Findings, Table
+from d2dfl.report.look import palettes
+from d2dfl.terminal import number
+
+
+class RunView(DiscoveryView):
+    """A comparison, as far as it is."""
+
+    def __init__(self, stand: Stand) -> None:
+        super().__init__(stand)
+        self.items: dict[int, PreparedCell] = {}
+        self.curves: dict[int, tuple[Curves, int, int, int]] = {}  # evaluations, rounds and parameters that count
+        self._bills: dict[int, tuple[int, dict[str, float]]] = {}
+
+    def place(self, setting: Setting) -> None:
+        if setting.network.devices <= MANY:
+            self.maps[setting.seed] = LivingMap.of(f"Seed {setting.seed}", setting.network)
+
+    def prepare(self, number: int, item: PreparedCell) -> None:
+        self.items[number] = item
+        key = key_of(item.method, item.setting.seed)
+        if key in self.traces:
+            self.found(self.traces[key].trace)
+        if item.method != IID and item.setting.seed in self.maps and item.setting.seed == self.cells[0].seed:
+            self.stand.put(GRAPHS, self._graphs)
+        self.stand.put(TABLE, lambda: table_data(self.table()))
+
+    def train(self, states: Mapping[int, State]) -> None:
+        for cell, state in states.items():
+            curves = state.curves
+            self.curves[cell] = (curves, len(curves.rounds), len(curves.links), int(state.params.shape[1]))
+        self.stand.put(CURVES, lambda: [one_chart(curve_chart(*self._results(), "Score against rounds"))])
+        self.stand.put(ENERGY, lambda: [one_bars(energy_bars(*self._results(), "Joules by purpose, so far"))])
+        self.stand.put(TABLE, lambda: table_data(self.table()))
+
+    def _graphs(self) -> dict[str, Any]:
+        """The graphs of the first seed, with what moved over them."""
+        seed = self.cells[0].seed
+        place, layers = self.maps[seed], []
+        for item in [item for _, item in sorted(self.items.items()) if item.setting.seed == seed]:
+            if item.discovery is not None and item.exchanged is not None:
+                of = item.setting.partitioning.partition_of
+                layer = layer_of(title_of(item.method), item.discovery)
+                layers.append(with_exchange(layer, item.discovery.network, item.exchanged, of, ()))
+        record = Findings("", "", maps=(replace(place.item, layers=tuple(layers)),))
+        colours = palettes([record])[0]
+        return {**place.base, "layers": [place.layer(layer, colours) for layer in layers], "moment": "went"}
+
+    def _results(self) -> tuple[Results, Point]:
+        """What was measured so far, as the measures of a finished run take it."""
+        snapshot = dict(self.curves)
+        names = dict.fromkeys(cell.method for cell in self.cells)
+        point = Point("", {}, contenders=tuple(Contender(name, title_of(name), name) for name in names))
+        longest = max((curves.rounds[:evaluations] for curves, evaluations, _, _ in snapshot.values()), key=len)
+        found = {}
+        for place, (curves, evaluations, rounds, parameters) in sorted(snapshot.items()):
+            cell, radio = self.cells[place], self.config.energy.radio
+            scores = [float(score) for score in curves.scores[:evaluations]]
+            found["", cell.contender, cell.seed] = {
+                "score_name": curves.score_name,
+                "higher_is_better": curves.higher_is_better,
+                "rounds": list(longest),
+                "scores": scores + [float("nan")] * (len(longest) - len(scores)),
+                "purposes": {radio: self._joules(place, curves, rounds, parameters)},
+            }
+        seeds = tuple(dict.fromkeys(cell.seed for cell in self.cells))
+        return Results((point,), seeds, found, self.config.energy.radio), point
+
+    def _joules(self, place: int, curves: Curves, rounds: int, parameters: int) -> dict[str, float]:
+        """Joules of a cell by purpose until the end of a round; computed once a round."""
+        known = self._bills.get(place)
+        if known is None or known[0] != rounds:
+            until = replace(
+                curves,
+                uploads=curves.uploads[:rounds],
+                downloads=curves.downloads[:rounds],
+                links=curves.links[:rounds],
+            )
+            self._bills[place] = known = (rounds, energy(self.items[place], until, parameters).by_purpose())
+        return known[1]
+
+    def table(self) -> Table:
+        """One line a method: what was found, what moved, and where the score stands."""
+        rows = []
+        for method in dict.fromkeys(cell.method for cell in self.cells):
+            mine = [place for place, cell in enumerate(self.cells) if cell.method == method and place in self.items]
+            if mine:
+                rows.append((method, *self._row(mine)))
+        columns = ("method", "seeds", "links", "objective", "sent", "lost", "round", "score", "joules")
+        return Table("So far", columns, tuple(rows), "means over the seeds that are there by now")
+
+    def _row(self, mine: Sequence[int]) -> tuple[str, ...]:
+        items = [self.items[place] for place in mine]
+        found = [item.discovery for item in items if item.discovery is not None]
+        moved = [item.exchanged for item in items if item.exchanged is not None]
+        trained = [(place, self.curves[place]) for place in mine if place in self.curves]
+        scores = [one[0].scores[one[1] - 1] for _, one in trained if one[1]]
+        joules = [sum(self._joules(place, one[0], one[2], one[3]).values()) for place, one in trained]
+        return (
+            str(len(items)),
+            number(_mean([len(one.graph.links[0]) for one in found]), 0),
+            number(_mean([one.evaluation.objective for one in found]), 4),
+            number(_mean([one.moved for one in moved]), 0),
+            number(_mean([one.dropped for one in moved]), 0),
+            number(_mean([one[2] for _, one in trained]), 0),
+            number(_mean(scores), 3),
+            number(_mean(joules), 2),
+        )
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None

@@ -1,0 +1,100 @@
+"""What is shown, by name, always the newest: the run puts functions here, and whoever looks has them called.
+
+Records hold all that came before them (a curve all its rounds), so a slow browser misses nothing if it sees every third one. There
+is no queue that could grow. While nobody looks, nothing is computed at all. What is computed for those who look is taken from the
+run: a record is drawn once as soon as it is there, and then takes at most a share (`SHARE`) of the seconds that the run itself takes.
+A drawing that is dear is therefore made anew more seldom, and keeps no other one waiting.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+SHARE = 0.0012  # of each record; there are seven
+LEAST_S = 0.25  # between two drawings of a record
+Build = Callable[[], Any]  # gives plain values
+Clock = Callable[[], float]
+
+
+@dataclass
+class Part:
+    """A record that is shown."""
+
+    build: Build
+    version: int
+    text: str = ""  # as it was sent last
+    built: int = 0  # the version of the text
+    at_s: float = -LEAST_S  # when that was
+    paid_s: float = 0.0  # by the clock of the run: when it may be built again
+
+
+class Stand:
+    """The newest records. `put` is called by the run, the rest by the server's thread.
+
+    `run` is the clock by which the run pays: seconds of the processor, where it runs in this process.
+    """
+
+    def __init__(
+        self, run: Clock = time.process_time, wall: Clock = time.monotonic, own: Clock = time.thread_time
+    ) -> None:
+        self._run, self._wall, self._own = run, wall, own
+        self._lock = threading.Lock()
+        self._parts: dict[str, Part] = {}
+        self._made: dict[str, Build] = {}  # what browsers may ask for by name
+        self.ended = threading.Event()
+
+    def put(self, name: str, build: Build) -> None:
+        """There is something newer to show. It is computed when somebody looks, if ever."""
+        with self._lock:
+            if name in self._parts:
+                part = self._parts[name]
+                part.build, part.version = build, part.version + 1
+            else:
+                self._parts[name] = Part(build, 1, at_s=self._wall() - LEAST_S, paid_s=self._run())
+
+    def offer(self, name: str, build: Build) -> None:
+        """Something that is computed only when a reader asks for it."""
+        with self._lock:
+            self._made[name] = build
+
+    def asked(self, name: str) -> str | None:
+        """What was offered under this name, as JSON."""
+        with self._lock:
+            build = self._made.get(name)
+        return None if build is None else _text(name, 0, build())
+
+    def newer(self, seen: dict[str, int]) -> list[str]:
+        """Records that a browser has not seen, as JSON; `seen` is brought up to date. Once the run has ended, all of them."""
+        with self._lock:
+            waiting = [(name, part) for name, part in self._parts.items() if part.version > seen.get(name, 0)]
+        texts = []
+        for name, part in waiting:
+            if part.built < part.version and (self.ended.is_set() or self._due(part)):
+                self._build(name, part)
+            if part.built > seen.get(name, 0):
+                seen[name] = part.built
+                texts.append(part.text)
+        return texts
+
+    def complete(self, seen: dict[str, int]) -> bool:
+        """Whether a browser has seen everything."""
+        with self._lock:
+            return all(part.version <= seen.get(name, 0) for name, part in self._parts.items())
+
+    def _due(self, part: Part) -> bool:
+        return self._wall() >= part.at_s + LEAST_S and self._run() >= part.paid_s
+
+    def _build(self, name: str, part: Part) -> None:
+        with self._lock:
+            build, version = part.build, part.version
+        began = self._own()
+        part.text, part.built = _text(name, version, build()), version
+        part.at_s, part.paid_s = self._wall(), self._run() + (self._own() - began) / SHARE
+
+
+def _text(name: str, version: int, data: Any) -> str:
+    content = {"name": name, "version": version, "data": data}
+    return json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"))

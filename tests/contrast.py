@@ -1,0 +1,34 @@
+"""Finds text that is hard to read, in the browser."""
+
+CONTRAST = """
+(() => {
+  const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (rgb) => {
+    const [r, g, b] = rgb.map((c) => c / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (node) => {
+    for (let it = node; it; it = it.parentElement) {
+      const [r, g, b, a = 1] = channels(getComputedStyle(it).backgroundColor);
+      if (a > 0.99) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((it) => it.nodeType === 3 && it.textContent.trim());
+    if (!own || ["SCRIPT", "STYLE", "TITLE", "NOSCRIPT", "OPTION"].includes(node.tagName.toUpperCase())) continue;
+    if (!node.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    const look = getComputedStyle(node);
+    const drawn = node instanceof SVGElement;
+    const circle = drawn && node.parentElement.querySelector("circle.face");
+    const inside = circle && !node.classList.contains("count") && !node.classList.contains("name");
+    const back = inside ? channels(getComputedStyle(circle).fill).slice(0, 3) : ground(drawn ? node.closest("svg").parentElement : node);
+    const ink = channels(drawn ? look.fill : look.color).slice(0, 3);
+    const [a, b] = [light(ink), light(back)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) poor.push(`${node.tagName}.${node.getAttribute("class")} ${node.textContent.slice(0, 30)} ${ratio.toFixed(2)}`);
+  }
+  return [...new Set(poor)];
+})()
+"""

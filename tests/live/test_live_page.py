@@ -1,0 +1,181 @@
+"""The live page in a real browser: a discovery moment by moment, pause, keys alone, a phone, dark, and text that can be read."""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("uvicorn", reason="no live extra: pip install 'd2dfl[live]'")
+
+import demo_findings as demo
+from browser import NEEDED, Tab, chromium
+from contrast import CONTRAST
+from d2dfl import Network, discover, preset
+from d2dfl.discovery.trace import Trace
+from d2dfl.live.page import live_page
+from d2dfl.live.server import LiveServer, served
+from d2dfl.live.stand import Stand
+from d2dfl.live.views import DiscoveryView, put_findings
+
+pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
+SAID = "document.getElementById('status').innerText"
+CONFIG = preset("best").with_(**{"network.devices": 12})
+
+
+def shown(stand: Stand) -> Trace:
+    """A discovery and findings, all of which is there."""
+    view = DiscoveryView(stand)
+    view.begin(CONFIG, ())
+    trace = Trace(lambda: view.negotiate(trace))
+    discover(Network.generate(CONFIG, 0), CONFIG, trace=trace)
+    view.found(trace)
+    put_findings(stand, dataclasses.replace(demo.comparison(), maps=(demo.device_map(9),)))
+    return trace
+
+
+@pytest.fixture(scope="module")
+def replay() -> Iterator[tuple[LiveServer, Trace]]:
+    stand = Stand()
+    trace = shown(stand)
+    with served(stand, live_page("Replay", replay=True)) as server:
+        server.tell("One discovery.")
+        yield server, trace
+
+
+@pytest.fixture
+def page(window: Tab, replay: tuple[LiveServer, Trace]) -> Iterator[Tab]:
+    """The window; at the end nothing has gone wrong, and nobody but this server was asked for anything."""
+    window.errors.clear()
+    window.requests.clear()
+    yield window
+    assert window.errors == []
+    assert all(address.startswith((replay[0].address, "data:", "about:")) for address in window.requests)
+    window.run("localStorage.clear()")
+
+
+def opened(tab: Tab, server: LiveServer, **look: Any) -> None:
+    tab.open(server.address, **look)
+    tab.wait("document.getElementById('words').textContent.startsWith('moment')")
+
+
+def moment(tab: Tab) -> int:
+    return int(tab.text("#words").split()[1])
+
+
+def test_a_discovery_is_stepped_through(page: Tab, replay: tuple[LiveServer, Trace]) -> None:
+    server, trace = replay
+    opened(page, server)
+    last = len(trace.moments)
+    assert page.text("#words").startswith(f"moment {last} of {last}, 100.0")
+    links = "Number(document.querySelector('#negotiation .inspector dd').textContent)"
+    end = page.run(links)
+    page.click("#back")
+    assert moment(page) == last - 1
+    page.run("document.getElementById('moment').value = 0")
+    page.run("document.getElementById('moment').dispatchEvent(new Event('input'))")
+    assert moment(page) == 1
+    assert page.run("document.getElementById('back').disabled")
+    assert page.run(links) < end  # links form
+    assert page.run(links) == 0
+    page.click("#next")
+    assert moment(page) == 2
+    assert f"temperature {trace.moments[1].temperature:.4f}" in page.text("#words")
+    assert page.run("document.querySelectorAll('#negotiation-charts .crosshair').length") == 2
+
+
+def test_a_discovery_plays_and_pauses(page: Tab, replay: tuple[LiveServer, Trace]) -> None:
+    opened(page, replay[0])
+    page.click("#play")  # from the beginning
+    page.wait("Number(document.getElementById('moment').value) >= 2")
+    assert page.text("#play") == "Pause"
+    page.click("#play")
+    here = moment(page)
+    for _ in range(40):  # longer than a frame
+        page.settle()
+    assert moment(page) == here
+    assert page.text("#play") == "Play"
+
+
+def test_what_is_chosen_stays_from_moment_to_moment(page: Tab, replay: tuple[LiveServer, Trace]) -> None:
+    opened(page, replay[0])
+    page.click("#negotiation [data-kind=device]", 3)
+    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=2, y=2)
+    assert page.text("#negotiation .inspector").startswith("Device 3 ")
+    page.click("#negotiation .map-controls [value=before]")
+    page.click("#back")
+    assert page.text("#negotiation .inspector").startswith("Device 3 ")
+    assert page.run("document.querySelector('#negotiation .map-controls [value=before]').ariaPressed") == "true"
+
+
+def test_everything_is_done_by_keys_alone(page: Tab, replay: tuple[LiveServer, Trace]) -> None:
+    opened(page, replay[0])
+    wanted = page.run(
+        "[...document.querySelectorAll('button, select, input, a[href]')].filter((it) => it.checkVisibility() &&"
+        " !it.disabled && !it.matches('[tabindex=\"-1\"]')).length"
+    )
+    stops: list[Any] = []
+    for _ in range(200):
+        page.press("Tab")
+        here = page.run(
+            "(() => { const it = document.activeElement; if (it === document.body) return null;"
+            " return [it.tagName, it.id, getComputedStyle(it).outlineStyle !== 'none' || it.matches('.node, svg')]; })()"
+        )
+        if here is None:
+            break
+        stops.append(here)
+        if here[1] == "moment":
+            before = moment(page)
+            page.press("ArrowLeft")
+            assert moment(page) == before - 1
+        if here[1] == "back":
+            page.press("Enter")
+    assert len([stop for stop in stops if stop[0] in ("BUTTON", "SELECT", "INPUT", "A")]) >= wanted
+    assert {"back", "play", "moment", "which", "theme"} <= {stop[1] for stop in stops}
+    assert all(seen for _, _, seen in stops)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_all_text_can_be_read_and_nothing_is_cut(
+    page: Tab, replay: tuple[LiveServer, Trace], dark: bool, width: int
+) -> None:
+    opened(page, replay[0], width=width, phone=width < 500, dark=dark)
+    assert page.run(CONTRAST) == []
+    assert page.run("document.documentElement.scrollWidth") <= width
+    background = page.run("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(19, 23, 27)") is dark
+    if width < 500:
+        assert not page.run("document.querySelector('#table .hint').hidden")
+
+
+def test_a_paused_page_stands_still_and_misses_nothing(window: Tab) -> None:
+    window.errors.clear()
+    stand = Stand()
+    view = DiscoveryView(stand)
+    view.step("train", 0.25)
+    with served(stand, live_page("A run")) as server:
+        window.open(server.address)
+        window.wait(f"{SAID}.includes('25')")
+        window.click("#hold")
+        assert window.text("#hold") == "Go on"
+        view.step("train", 0.5)
+        window.wait("document.getElementById('hold').ariaPressed === 'true'")
+        for _ in range(60):  # well after it has come
+            window.settle()
+        assert "25" in window.text("#status")
+        window.click("#hold")
+        window.wait(f"{SAID}.includes('50')")
+        server.end("Over.")
+        window.wait(f"{SAID}.includes('Over.')")
+    assert window.errors == []
+
+
+def test_a_wrong_token_shows_nothing(window: Tab, replay: tuple[LiveServer, Trace]) -> None:
+    server, _ = replay
+    window.open(server.address.replace(server.token, "x" * len(server.token)))
+    said = window.run("document.body.innerText")
+    assert "HTTP ERROR 404" in said  # the browser's own words
+    assert "Replay" not in said
+    assert server.token not in str(window.run("document.documentElement.outerHTML"))
+    window.errors.clear()  # the browser minds the 404

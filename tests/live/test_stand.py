@@ -1,0 +1,107 @@
+"""The newest records: computed when somebody looks, never too often, and nothing is lost on a slow reader."""
+
+import json
+from itertools import pairwise
+
+from d2dfl.live.stand import LEAST_S, SHARE, Stand
+
+
+class Clock:
+    """Time that passes when it is told to, and work that takes as long as it says."""
+
+    def __init__(self) -> None:
+        self.now, self.worked = 0.0, 0.0
+
+    def work(self, seconds: float) -> None:
+        self.now, self.worked = self.now + seconds, self.worked + seconds
+
+
+def stand_at(clock: Clock) -> Stand:
+    return Stand(lambda: clock.now, lambda: clock.now, lambda: clock.worked)
+
+
+def told(texts: list[str]) -> dict[str, object]:
+    return {content["name"]: content["data"] for content in map(json.loads, texts)}
+
+
+def test_nothing_is_computed_while_nobody_looks() -> None:
+    stand, calls = stand_at(Clock()), list[int]()
+    for number in range(1000):
+        stand.put("curve", lambda number=number: calls.append(number) or number)
+    assert calls == []
+    assert told(stand.newer({})) == {"curve": 999}
+    assert calls == [999]
+
+
+def test_two_readers_share_one_computation_and_each_sees_the_newest() -> None:
+    clock, calls = Clock(), list[int]()
+    stand = stand_at(clock)
+    stand.put("curve", lambda: calls.append(1) or [1])
+    fast: dict[str, int] = {}
+    slow: dict[str, int] = {}
+    assert told(stand.newer(fast)) == told(stand.newer(slow)) == {"curve": [1]}
+    assert stand.newer(fast) == []
+    for end in range(2, 6):
+        clock.now += 100.0
+        stand.put("curve", lambda end=end: calls.append(1) or list(range(1, end + 1)))
+        assert told(stand.newer(fast)) == {"curve": list(range(1, end + 1))}
+    assert told(stand.newer(slow)) == {"curve": [1, 2, 3, 4, 5]}  # all that it missed is in it
+    assert len(calls) == 5
+
+
+def test_what_is_dear_is_computed_seldom() -> None:
+    clock, calls = Clock(), list[float]()
+    stand = stand_at(clock)
+
+    def draw() -> int:
+        clock.work(0.05)
+        calls.append(clock.now)
+        return len(calls)
+
+    seen: dict[str, int] = {}
+    for _ in range(10_000):  # 1,000 seconds, a tick every tenth
+        stand.put("map", draw)
+        stand.newer(seen)
+        clock.now += 0.1
+    assert 0.8 * SHARE < clock.worked / clock.now <= 1.5 * SHARE  # the first one is not waited for
+    assert min(b - a for a, b in pairwise(calls)) >= LEAST_S
+
+
+def test_a_dear_record_does_not_keep_a_cheap_one_waiting_nor_another_dear_one_for_ever() -> None:
+    clock, seen, times = Clock(), dict[str, int](), dict.fromkeys(("head", "map", "charts"), 0)
+    stand = stand_at(clock)
+
+    def draw(name: str, seconds: float) -> int:
+        clock.work(seconds)
+        times[name] += 1
+        return times[name]
+
+    for _ in range(1000):  # 100 seconds
+        for name, seconds in (("head", 0.0001), ("map", 0.05), ("charts", 0.05)):
+            stand.put(name, lambda name=name, seconds=seconds: draw(name, seconds))
+        stand.newer(seen)
+        clock.now += 0.1
+    assert times["head"] > 250
+    assert times["map"] == times["charts"] >= 3
+
+
+def test_at_the_end_everything_comes_at_once() -> None:
+    clock = Clock()
+    stand = stand_at(clock)
+    seen: dict[str, int] = {}
+    stand.put("map", lambda: clock.work(1.0) or 1)
+    stand.newer(seen)
+    clock.now += 1.0
+    stand.put("map", lambda: 2)
+    assert stand.newer(seen) == []  # not due yet
+    assert not stand.complete(seen)
+    stand.ended.set()
+    assert told(stand.newer(seen)) == {"map": 2}
+    assert stand.complete(seen)
+
+
+def test_what_is_offered_is_computed_for_whoever_asks() -> None:
+    stand = stand_at(Clock())
+    stand.offer("one", lambda: {"a": 1})
+    assert json.loads(stand.asked("one") or "")["data"] == {"a": 1}
+    assert stand.asked("two") is None
