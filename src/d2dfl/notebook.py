@@ -9,21 +9,6 @@ def line(name: str, *facts: str) -> str:
     return f"<{name}: {', '.join(facts)}>"
 
 
-def counted(number: float, noun: str) -> str:
-    """1 device, 25 devices."""
-    return f"{number:,.0f} {noun if number == 1 else plural(noun)}"
-
-
-def plural(noun: str) -> str:
-    """Of a noun that takes an s or an es."""
-    return noun + ("es" if noun.endswith(("s", "ch")) else "s")
-
-
-def verb(number: float, word: str) -> str:
-    """1 link carries, 2 links carry."""
-    return plural(word).replace("ys", "ies") if number == 1 else word
-
-
 def facts_html(title: str, facts: Mapping[str, str]) -> str:
     """A title and what is known, one line each."""
     return table_html(title, (), list(facts.items()))

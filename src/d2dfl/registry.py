@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from d2dfl.errors import UnknownNameError
-from d2dfl.notebook import plural
+from d2dfl.words import plural
 
 Entry = TypeVar("Entry")
 

@@ -20,9 +20,10 @@ from d2dfl.data.shares import whole_parts
 from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.graph import SHOWN, Graph
-from d2dfl.notebook import counted, line, table_html
+from d2dfl.notebook import line, table_html
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
+from d2dfl.words import counted
 
 Indices = NDArray[np.int64]
 TOLD = 1000  # links between two words about how far it is

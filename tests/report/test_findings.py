@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import demo_findings as demo
 from d2dfl.errors import UserError
-from d2dfl.notebook import counted
 from d2dfl.report.findings import FILE, Bars, Chart, Findings, Line, Link, Map, Table, span
 from d2dfl.report.page.data import PageEntry
 from d2dfl.report.page.page import page
+from d2dfl.words import counted
 
 SMALL = Findings(
     name="small",

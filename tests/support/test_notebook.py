@@ -10,7 +10,7 @@ import torch
 
 from d2dfl import Network, UserError, compare, discover, preset
 from d2dfl.data.datasets import load
-from d2dfl.notebook import counted, table_html
+from d2dfl.notebook import table_html
 from d2dfl.transfer import exchange
 
 torch.set_num_threads(1)  # two threads on busy cores are slower
@@ -67,15 +67,10 @@ def test_texts_are_no_html(records: dict[str, Any]) -> None:
 
 
 def test_pictures(records: dict[str, Any], tmp_path: Path) -> None:
-    for name in ("Discovery by closest", "Comparison by accuracy"):
+    for name in ("Network", "Discovery by closest", "Comparison by accuracy"):
         figure = records[name].plot(str(tmp_path / "picture.png"))
         assert figure.axes
         assert (tmp_path / "picture.png").read_bytes()[:4] == b"\x89PNG"
         assert records[name].plot().axes
         with pytest.raises(UserError, match="name a file that ends in"):
             records[name].plot(tmp_path / "picture.bmp")
-
-
-def test_numbers_of_things() -> None:
-    assert [counted(number, "class") for number in (1, 2)] == ["1 class", "2 classes"]
-    assert counted(1234, "link") == "1,234 links"

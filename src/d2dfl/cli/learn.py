@@ -17,8 +17,8 @@ from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UnknownNameError, UserError
 from d2dfl.experiment.logs import check_logs
 from d2dfl.experiment.observer import NOBODY, Observer
-from d2dfl.notebook import counted
 from d2dfl.progress import Step
+from d2dfl.words import counted
 
 if TYPE_CHECKING:
     from d2dfl.cli.commands.options import Watching

@@ -16,7 +16,7 @@ from d2dfl.live.page import live_page
 from d2dfl.live.server import LiveServer, served
 from d2dfl.live.stand import Stand
 from d2dfl.live.views import HEAD, DiscoveryView, put_findings
-from d2dfl.notebook import counted
+from d2dfl.words import counted
 
 if TYPE_CHECKING:
     from d2dfl.cli.commands.options import Watching

@@ -20,11 +20,11 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.cells import CELLS
 from d2dfl.experiment.grid import GridProgress
 from d2dfl.experiment.store import TABLE, folder_to_resume, is_free, numbered
-from d2dfl.notebook import counted
 from d2dfl.progress import silent
 from d2dfl.report.findings import AHEAD, BEHIND, DIRECTION, FILE, NOT, REPRODUCED, UNDECIDED, Findings, Verdict
 from d2dfl.storage import TakenError, write_whole
 from d2dfl.terminal import in_time
+from d2dfl.words import counted
 
 if TYPE_CHECKING:
     from d2dfl.cli.commands.options import Watching

@@ -6,7 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.notebook import counted, facts_html, line
+from d2dfl.notebook import facts_html, line
+from d2dfl.words import counted
 
 Kind = Literal["image", "signal", "table"]
 ROWS = 4096  # read at a time, where a whole array of float64 would be large

@@ -24,8 +24,9 @@ from d2dfl.errors import UserError
 from d2dfl.network import Network
 from d2dfl.network.channel import control_transmissions
 from d2dfl.network.graph import Graph
-from d2dfl.notebook import counted, facts_html, line
+from d2dfl.notebook import facts_html, line
 from d2dfl.progress import Share, silent
+from d2dfl.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

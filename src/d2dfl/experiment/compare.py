@@ -39,10 +39,11 @@ from d2dfl.experiment.training import Weights
 from d2dfl.experiment.values import energy, training_values
 from d2dfl.federation import Starts, State, parameters_of, room_for, train_many
 from d2dfl.federation.models import outputs_for
-from d2dfl.notebook import counted, line, table_html
+from d2dfl.notebook import line, table_html
 from d2dfl.progress import Share, Step, silent
 from d2dfl.storage import write_whole
 from d2dfl.transfer import held_counts
+from d2dfl.words import counted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,10 +18,10 @@ from d2dfl.federation import Federated, State, embeddings
 from d2dfl.federation.evaluation import PROBED
 from d2dfl.federation.models import Factory
 from d2dfl.federation.probe import linear_answers
-from d2dfl.notebook import counted
 from d2dfl.report.findings import Chart, Table
 from d2dfl.rng import stream
 from d2dfl.terminal import UNKNOWN, number
+from d2dfl.words import counted
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]

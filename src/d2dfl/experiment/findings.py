@@ -22,11 +22,11 @@ from d2dfl.experiment.results import Against, Row
 from d2dfl.experiment.seed_maps import drawn_seeds, seed_maps
 from d2dfl.experiment.store import CONFIG, TABLE
 from d2dfl.experiment.takeaways import comparison_command, comparison_takeaway
-from d2dfl.notebook import counted
 from d2dfl.report.drawing.lines import figure_of, write_figure
 from d2dfl.report.findings import Chart, Findings, Picture, Table, span
 from d2dfl.storage import write_whole
 from d2dfl.terminal import UNKNOWN, number, with_ends
+from d2dfl.words import counted
 
 COLUMNS = ("method", "score", "gap closed", "rounds", "moved", "lost", "joules", "TV to i.i.d.")
 

@@ -26,9 +26,10 @@ from d2dfl.experiment.training import Model, factory_from
 from d2dfl.federation.models import outputs_for
 from d2dfl.network.graph import Graph
 from d2dfl.network.links import Links
-from d2dfl.notebook import counted, line, table_html, verb
+from d2dfl.notebook import line, table_html
 from d2dfl.progress import Step, silent
 from d2dfl.transfer import Transfer
+from d2dfl.words import counted, verb
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,9 +12,9 @@ from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
 from d2dfl.experiment.measures import standing
 from d2dfl.experiment.results import Results, Row
-from d2dfl.notebook import counted
 from d2dfl.report.findings import AHEAD, BEHIND, FEW
 from d2dfl.terminal import number
+from d2dfl.words import counted
 
 # Fields that a command fills in from the files that it reads.
 READ = ("data.sha256", "network.sha256")

@@ -23,9 +23,10 @@ from d2dfl.federation import Curves, Federated, State, check_training, model_nam
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.models import Factory, Shape
 from d2dfl.federation.schemes import scheme_named
-from d2dfl.notebook import counted, facts_html, line
+from d2dfl.notebook import facts_html, line
 from d2dfl.progress import Share, silent
 from d2dfl.storage import written_whole
+from d2dfl.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

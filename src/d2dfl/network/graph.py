@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from d2dfl.errors import UserError
 from d2dfl.network import Network
-from d2dfl.notebook import counted, line, table_html
+from d2dfl.notebook import line, table_html
 from d2dfl.storage import write_whole
 from d2dfl.terminal import plain
+from d2dfl.words import counted
 
 SHOWN = 30  # links in a notebook
 

@@ -14,9 +14,10 @@ from d2dfl.config.seeds import checked_seed
 from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.errors import UserError
 from d2dfl.network import channel, clusters, trust
-from d2dfl.notebook import counted, facts_html, line
+from d2dfl.notebook import facts_html, line
 from d2dfl.rng import stream
 from d2dfl.terminal import plain
+from d2dfl.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

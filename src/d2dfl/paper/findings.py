@@ -10,13 +10,13 @@ from typing import Any
 from d2dfl.config import Config
 from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.charts import rounds_text
-from d2dfl.notebook import counted
 from d2dfl.paper.catalogue import claims_of
 from d2dfl.paper.experiment import Experiment
 from d2dfl.paper.results import Results
 from d2dfl.paper.verdicts import RULE, verdicts
 from d2dfl.report.findings import Findings, spanned
 from d2dfl.storage import make_folder
+from d2dfl.words import counted
 
 
 def save_findings(

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Self, get_args, get_origin
 
 from d2dfl.errors import UserError
-from d2dfl.notebook import counted, plural
 from d2dfl.storage import read_json, write_whole
 from d2dfl.terminal import plain
+from d2dfl.words import counted, plural
 
 FORMAT = 1
 FILE = "findings.json"

@@ -3,7 +3,6 @@
 Labels serve to measure only. Nobody trains.
 """
 
-from d2dfl.notebook import counted
 from d2dfl.paper import (
     NONE,
     ON_OURS,
@@ -20,6 +19,7 @@ from d2dfl.paper import (
     sweep_table,
     task,
 )  # fmt: skip
+from d2dfl.words import counted
 
 LINKS = {"tiny": (1, 2), "small": (1, 2, 3), "paper": (1, 2, 3)}
 SEEDS = {"tiny": 2, "small": 5, "paper": 10}

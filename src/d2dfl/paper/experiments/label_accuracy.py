@@ -7,7 +7,6 @@ accuracy counts each label of a device the same; by the plain one, to give all t
 
 import numpy as np
 
-from d2dfl.notebook import counted
 from d2dfl.paper import (
     FIVE,
     OURS,
@@ -24,6 +23,7 @@ from d2dfl.paper import (
     task,
 )  # fmt: skip
 from d2dfl.report.findings import Chart
+from d2dfl.words import counted
 
 NEIGHBOURS = {"tiny": (1, 20), "small": (1, 3, 7, 20, 60), "paper": (1, 3, 7, 20, 60)}
 FEATURES = {"gradients": "gradients", "raw pixels": "raw"}

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from d2dfl.notebook import counted
 from d2dfl.paper import (
     CONTENDERS,
     NONE,
@@ -21,6 +20,7 @@ from d2dfl.paper import (
     task,
 )  # fmt: skip
 from d2dfl.report.findings import Chart
+from d2dfl.words import counted
 
 LABELS = {"tiny": (1, 5), "small": (1, 2, 3, 4, 5), "paper": (1, 2, 3, 4, 5)}
 DATA = {"SVHN": "svhn", "CIFAR-10": "cifar10"}

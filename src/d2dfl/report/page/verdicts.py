@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from d2dfl.notebook import counted
 from d2dfl.report.findings import DIRECTION, NOT, REPRODUCED, Findings, Verdict
 from d2dfl.report.page.html import Html, join, tag
 from d2dfl.report.page.tables import boxed
 from d2dfl.terminal import UNKNOWN
+from d2dfl.words import counted
 
 COLUMNS = 4  # learners that have one each
 # What a verdict says by more than its colour.

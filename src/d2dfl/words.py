@@ -1,0 +1,16 @@
+"""Numbers with their nouns and verbs, as sentences need them."""
+
+
+def counted(number: float, noun: str) -> str:
+    """1 device, 25 devices."""
+    return f"{number:,.0f} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Of a noun that takes an s or an es."""
+    return noun + ("es" if noun.endswith(("s", "ch")) else "s")
+
+
+def verb(number: float, word: str) -> str:
+    """1 link carries, 2 links carry."""
+    return plural(word).replace("ys", "ies") if number == 1 else word

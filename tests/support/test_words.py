@@ -1,0 +1,9 @@
+"""Numbers with their nouns and verbs."""
+
+from d2dfl.words import counted, verb
+
+
+def test_numbers_of_things() -> None:
+    assert [counted(number, "class") for number in (1, 2)] == ["1 class", "2 classes"]
+    assert counted(1234, "link") == "1,234 links"
+    assert [verb(number, "carry") for number in (1, 2)] == ["carries", "carry"]
