@@ -75,6 +75,7 @@ class Talking:
         self.line: list[tuple[float, int, int, bytes | None]] = []
         self.order = itertools.count()
         self.frames = 0
+        self.due = [math.inf] * size
         self.peers = [self.start(number) for number in range(size)]
 
     def _fill(self, store: Store, counts: np.ndarray) -> None:
@@ -107,6 +108,7 @@ class Talking:
             cluster=tuple(network.cluster.tolist()), budget=tuple(network.budget.tolist()),
         )  # fmt: skip
         peer.follow(Negotiation(Surroundings(peer, self.now, losses), plan, self.now))
+        self.due[number] = self.now
         self._push(self.now, number, None)
         return peer
 
@@ -128,6 +130,8 @@ class Talking:
             if until():
                 return
             self.now, _, number, frame = heapq.heappop(self.line)
+            if frame is None and self.due[number] != self.now:
+                continue  # a timer that was set anew
             assert self.now < end, "it does not end"
             self._step(number, frame)
         raise AssertionError("events without end")
@@ -142,9 +146,10 @@ class Talking:
             self.frames += 1
             if not self.lose(receiver, sent):
                 self._push(self.now + self.takes_s, self.prints.index(receiver), sent)
-        due = peer.timer()
-        if due < math.inf:
-            self._push(max(due, self.now + 1e-6), number, None)
+        due = max(peer.timer(), self.now + 1e-5)
+        if due != self.due[number] or frame is None:
+            self.due[number] = due
+            self._push(due, number, None)
 
     def found(self) -> None:
         """Until everybody knows its links."""

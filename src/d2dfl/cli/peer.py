@@ -144,10 +144,6 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         reports.check_certificate(home, home.key().public)
         check_free(home.settings.listen)
         found = home.graph(store.own, graph)
-        if found is None and not stay:
-            raise UserError(
-                "there is no graph: name one in peer.toml, give --graph, or --stay to take what others give"
-            )
         came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
         if came:
             say(f"took in {came:,} datapoints")
@@ -179,8 +175,7 @@ def _run(
     transport = ZenohTransport(store.own, home.settings.listen, others, home.files, inbox)
     try:
         peer = home.peer(store, clock())
-        if graph is not None:
-            peer.follow(graph)
+        peer.follow(home.discovery(peer, clock()) if graph is None else graph)
         running = Running(home, peer, transport, inbox, clock)
         signal.signal(signal.SIGTERM, _stop)
         try:

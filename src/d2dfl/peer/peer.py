@@ -164,6 +164,8 @@ class Peer:
         """Hand over along what this discovery finds."""
         discovery.know(self.roster)
         self.discovery = discovery
+        self.finished.clear()
+        self.giving.settled.clear()
 
     def note_graph(self, now: float) -> None:
         """Once links are settled they are written down: the next start goes on with them."""

@@ -12,6 +12,7 @@ from d2dfl.errors import UserError
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.sealed import LARGEST
 from d2dfl.peer.peer import Peer
+from d2dfl.peer.store.operations import Fact
 from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.transports import Transport
 from d2dfl.storage import read_json, write_whole
@@ -120,14 +121,24 @@ class Running:
         return peer.giving.idle and not peer.forgetting.waiting and expected <= peer.finished
 
     def until_done(self, stay: bool, seconds: float) -> bool:
-        """Run the round to its end; False where time was out first."""
+        """Run the round to its end; False where time was out first. Who stays goes on with the next when somebody calls for it."""
         end, calm_s = self.clock() + seconds, None
+        linger_s = 2.0 * self.peer.limits.hello_s if stay else LINGER_S  # others may have missed that it is finished
         while stay or self.clock() < end:
             self.once()
-            if stay or not self.finished():
+            if not self.finished():
                 calm_s = None
                 continue
             calm_s = self.clock() if calm_s is None else calm_s
-            if self.clock() - calm_s > LINGER_S:
-                return True
+            if self.clock() - calm_s > linger_s:
+                self.mark_done()
+                if not stay:
+                    return True
+                self.peer.follow(self.home.discovery(self.peer, self.clock(), calls=False))
         return False
+
+    def mark_done(self) -> None:
+        """The next start begins another round."""
+        if self.peer.discovery is not None and self.peer.store.fact("graph") is not None:
+            with suppress(StoreFullError):
+                self.peer.store.apply([Fact("graph_done", self.peer.discovery.round.hex())], self.clock())

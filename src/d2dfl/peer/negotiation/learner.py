@@ -1,5 +1,6 @@
 """One device of our learner as a peer sets it up: what it holds and hears, what it adds to the sums, which pairs of labels it claims."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -51,7 +52,8 @@ class Seat:
     @property
     def budget(self) -> int:
         """Messages of a device; introductions by all must not take more of it than they may."""
-        least = int((self.size - 1) / INTRODUCTIONS) + 1
+        least = math.ceil((self.size - 1) / INTRODUCTIONS)
+        least += int(INTRODUCTIONS * least) < self.size - 1  # rounding
         return max(self.agreed.messages * self.agreed.links, least)
 
     def take_population(self, sums: NDArray[np.float64]) -> None:

@@ -82,8 +82,9 @@ class Negotiation:
 
     keeps = True
 
-    def __init__(self, here: Surroundings, plan: Plan, now: float) -> None:
-        self.here, self.plan = here, plan
+    def __init__(self, here: Surroundings, plan: Plan, now: float, calls: bool = True) -> None:
+        """`calls`: whether it may invite; else it waits for others to do so."""
+        self.here, self.plan, self._calls = here, plan, calls
         self.roster: Roster | None = None
         self.number = 0  # of the last attempt that was heard of
         self.id = b""
@@ -101,6 +102,7 @@ class Negotiation:
         self._remind_s = math.inf  # when to say so again: the beginning may have been lost
         self._standing = (0, 0)  # number and place of whose invitation was accepted last
         self._begun: say.Begin | None = None  # what this device told others
+        self._strange: set[bytes] = set()  # who has said what does not fit
         self._outbox: list[tuple[bytes, bytes]] = []
         self._rooms: dict[int, tuple[tuple[int, int], Room]] = {}
 
@@ -120,7 +122,11 @@ class Negotiation:
             self._call_s = self._start_s + self._rank() * self.plan.gather_s
 
     def receive(self, sender: bytes, content: bytes, now: float) -> None:
-        talk = say.decode_talk(content)
+        try:
+            talk = say.decode_talk(content)
+        except WireError:
+            self._blame(sender, now)
+            raise
         if isinstance(talk, say.Invite):
             self._invited(sender, talk, now)
         elif isinstance(talk, say.Answer):
@@ -140,7 +146,10 @@ class Negotiation:
 
     def tick(self, now: float) -> None:
         if self._call is None and self.attempt is None and now >= self._call_s:
-            self._invite(now)
+            if self._calls:
+                self._invite(now)
+            else:
+                self._call_s = math.inf
         if self._call is not None:
             self._go_on_calling(now)
         if self._said_yes and now >= self._remind_s:
@@ -209,7 +218,7 @@ class Negotiation:
         call, roster = self._call, self.roster
         assert call is not None
         assert roster is not None
-        others = [member.fingerprint for member in roster.others(self.here.own)]
+        others = [member.fingerprint for member in roster.others(self.here.own) if member.fingerprint not in self._strange]
         missing = [other for other in others if other not in call.answers]
         if not missing or now >= call.until_s:
             self._begin_all(call, now)
@@ -243,9 +252,8 @@ class Negotiation:
 
     def _invited(self, sender: bytes, talk: say.Invite, now: float) -> None:
         assert self.roster is not None
-        yes = talk.settings == self.plan.digest(self.here.labels) and not (
-            self.attempt is not None and self.attempt.step >= Step.SETTLING
-        )
+        over = self.attempt is not None and self.attempt.step >= Step.SETTLING
+        yes = talk.settings == self.plan.digest(self.here.labels) and sender not in self._strange and not over
         standing = (talk.number, -self._place(sender))
         if yes and talk.attempt != self.id:
             yes = standing > self._standing
@@ -333,9 +341,15 @@ class Negotiation:
             for content in self.lines[number].hear(talk.number, talk.seen, talk.content, now):
                 self.attempt.receive(number, content, now)
         except WireError:
-            self._break(now)
+            self._blame(sender, now)
             raise
         self._carry(now)
+
+    def _blame(self, sender: bytes, now: float) -> None:
+        """Somebody says what does not fit: this device does not look for a graph with it again."""
+        self._strange.add(sender)
+        if sender in self.members:
+            self._break(now)
 
     def _carry(self, now: float) -> None:
         if self.attempt is not None:

@@ -204,6 +204,7 @@ Talk = Invite | Answer | Begin | Packet | Broken
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _decoder: "msgspec.msgpack.Decoder[Talk]" = msgspec.msgpack.Decoder(Talk)
+REALS = ("change", "outside", "more", "use")
 _LEARNED: dict[str, Any] = {kind.__name__: kind for kind in Learned.__args__}
 
 
@@ -224,12 +225,18 @@ def decode_talk(data: bytes) -> Talk:
 
 def to_wire(content: learner.Content) -> Learned:
     """A learner's message as it is sent."""
-    values = [
-        to_wire(value) if isinstance(value, learner.Offer) else value
-        for value in (getattr(content, name) for name in content.__dataclass_fields__)
-    ]
+    values = [_plain(name, getattr(content, name)) for name in content.__dataclass_fields__]
     found: Learned = _LEARNED[type(content).__name__](*values)
     return found
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, learner.Offer):
+        return to_wire(value)
+    if isinstance(value, tuple) and name != "outside":
+        return tuple(map(float, value))
+    # An empty sum is a whole number, which is written in another way.
+    return float(value) if name in REALS and not isinstance(value, tuple) else value
 
 
 def from_wire(said: Learned) -> learner.Content:
