@@ -251,7 +251,15 @@ def read_settings_text(text: str, what: str) -> Settings:
     limits, discovery = _limits(content.get("limits", {}), what), read_discovery(content.get("discovery", {}), what)
     graph = content.get("graph", "")
     return Settings(
-        content["name"], content["data"], tuple(labels), content["listen"], keep, str(graph), float(probe), limits, discovery
+        content["name"],
+        content["data"],
+        tuple(labels),
+        content["listen"],
+        keep,
+        str(graph),
+        float(probe),
+        limits,
+        discovery,
     )
 
 

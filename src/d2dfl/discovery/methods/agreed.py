@@ -11,7 +11,9 @@ COLD = 0.7  # share of an account from which on only improvements are kept
 RESTLESS = 0.6  # of the first temperature: proposals are at least so noisy
 WORD_BITS = 64  # of the masked sums
 LARGEST_GAIN = 1e6  # that a device adds to the mean gain
-GAINS = 3  # numbers of the second sum: best own gain, links over which something could move, whether it would claim a pair
+GAINS = (
+    3  # numbers of the second sum: best own gain, links over which something could move, whether it would claim a pair
+)
 END = 2  # messages a device: the turns are over, and its answer
 
 

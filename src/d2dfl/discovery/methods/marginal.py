@@ -31,7 +31,7 @@ from d2dfl.config.sections.graph import MarginalConfig
 from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
-from d2dfl.discovery.game.learning import NO_DEVICE, Cooling, LearnerState
+from d2dfl.discovery.game.learning import NO_DEVICE, TURN, Cooling, LearnerState
 from d2dfl.discovery.game.offers import introductory_prices, nothing_told
 from d2dfl.discovery.game.pair_claims import claim_values
 from d2dfl.discovery.game.revisions import take_turns
@@ -89,6 +89,7 @@ def introduce(
     told = (devices, edges, partitions) if board.gauss is None else (0, edges, partitions)
     sums = sums_cost(devices, partitions, sketches)
     introductions = float(times * heard.sum())
+    idle = float((~useful[1:].any(axis=1)).sum())  # who looks for nothing says so when the token first comes to it
     return LearnerState(
         useful=useful,
         told=nothing_told(*told),
@@ -104,7 +105,7 @@ def introduce(
         turns=np.zeros(devices, dtype=np.int64),
         holder=np.full(1, NO_DEVICE),
         quiet=np.zeros(1, dtype=np.int64),
-        messages=np.array([introductions + END * (devices - 1) + lists * devices + sums.messages]),
+        messages=np.array([introductions + END * (devices - 1) + TURN * idle + lists * devices + sums.messages]),
         counts=np.array([introductions * partitions + lists * devices * partitions * (partitions - 1) / 2.0]),
         reals=np.array([numbers * introductions + told_sums * devices]),
         bits=np.array([sums.bits]),

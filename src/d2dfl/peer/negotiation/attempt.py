@@ -214,8 +214,9 @@ class Attempt:
         elif isinstance(content, say.Available | say.Wanted | say.Allocated):
             self._settle_link(sender, content, now)
         else:
-            heard = consent.heard(say.from_wire(content), self.room(sender, now))
-            self._questions.check(sender, heard, self.device)
+            said = say.from_wire(content)
+            self._questions.check(sender, said, self.device)
+            heard = consent.heard(said, self.room(sender, now))
             if isinstance(heard, learner.Introduction):
                 if sender in self._introduced:
                     raise WireError("introduced twice")
@@ -290,7 +291,9 @@ class Attempt:
         if len(content.amounts) != labels:
             raise WireError("as many numbers as there are labels, or not")
         if isinstance(content, say.Available):
-            link = next((one for one in device.holdings.links if one and device.holdings.heard[one.slot].device == sender), None)
+            link = next(
+                (one for one in device.holdings.links if one and device.holdings.heard[one.slot].device == sender), None
+            )
             self._put([(sender, say.Wanted(tuple(link.asked) if link else (0.0,) * labels))])
         elif isinstance(content, say.Wanted):
             if sender not in self._asked:

@@ -218,7 +218,9 @@ class Negotiation:
         call, roster = self._call, self.roster
         assert call is not None
         assert roster is not None
-        others = [member.fingerprint for member in roster.others(self.here.own) if member.fingerprint not in self._strange]
+        others = [
+            member.fingerprint for member in roster.others(self.here.own) if member.fingerprint not in self._strange
+        ]
         missing = [other for other in others if other not in call.answers]
         if not missing or now >= call.until_s:
             self._begin_all(call, now)

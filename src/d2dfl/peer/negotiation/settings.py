@@ -31,9 +31,7 @@ class DiscoverySettings:
 
     def plan(self) -> Plan:
         changes = {"discovery.edges": self.links, "marginal.messages": self.messages}
-        return Plan(
-            preset("best").with_(**changes), self.seed, self.mode == "at-once", self.message_s, self.gather_s
-        )
+        return Plan(preset("best").with_(**changes), self.seed, self.mode == "at-once", self.message_s, self.gather_s)
 
 
 def read_discovery(given: Any, what: str) -> DiscoverySettings:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
-from d2dfl import Config, Network
-from d2dfl.peer.discovery import DiscoveryProtocol
+from d2dfl.config import Config
+from d2dfl.network import Network
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.keys import fingerprint
 from d2dfl.peer.identity.roster import Member, Roster
@@ -19,6 +20,9 @@ from d2dfl.peer.peer import Peer
 from d2dfl.peer.simulator.devices import OpenBox, QuickKey, quick_verify, signed_policy
 from d2dfl.peer.store.store import Store
 from d2dfl.peer.surroundings import PeerSurroundings
+from d2dfl.peer.wire import negotiation as say
+from d2dfl.peer.wire.frames import read_frame
+from d2dfl.peer.wire.messages import Discovery, decode_body
 
 NOON_S = 1_790_000_000.0
 MANY = 1_000_000
@@ -37,7 +41,7 @@ def full_mesh(network: Network) -> Network:
     )  # fmt: skip
 
 
-class Surroundings(PeerSurroundings):
+class GivenLosses(PeerSurroundings):
     """Losses as the network says, not as probes do."""
 
     def __init__(self, peer: Peer, now: float, losses: dict[bytes, float]) -> None:
@@ -46,6 +50,10 @@ class Surroundings(PeerSurroundings):
 
     def loss(self, sender: bytes) -> float:
         return self._losses[sender]
+
+
+def _never(receiver: bytes, frame: bytes) -> bool:
+    return False
 
 
 @dataclass
@@ -57,8 +65,10 @@ class Talking:
     seed: int = 0
     at_once: bool = False
     takes_s: float = 0.02
-    lose: Callable[[bytes, bytes], bool] = lambda receiver, frame: False
+    lose: Callable[[bytes, bytes], bool] = _never
     now: float = NOON_S
+    granted: int = MANY  # of each trusted label
+    keep: bool = False  # all frames
     seen: list[tuple[bytes, bytes]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -67,7 +77,9 @@ class Talking:
         self.keys = [QuickKey(b"%032d" % number) for number in range(size)]
         self.prints = [fingerprint(key.public) for key in self.keys]
         self.owner = QuickKey(b"owner".ljust(32))
-        members = tuple(Member(f"p{n}", key.public, key.public, f"127.0.0.1:{7000 + n}") for n, key in enumerate(self.keys))
+        members = tuple(
+            Member(f"p{n}", key.public, key.public, f"127.0.0.1:{7000 + n}") for n, key in enumerate(self.keys)
+        )
         self.roster = Roster(1, self.owner.public, members)
         self.stores = [Store(":memory:", print_) for print_ in self.prints]
         for number, store in enumerate(self.stores):
@@ -78,7 +90,7 @@ class Talking:
         self.due = [math.inf] * size
         self.peers = [self.start(number) for number in range(size)]
 
-    def _fill(self, store: Store, counts: np.ndarray) -> None:
+    def _fill(self, store: Store, counts: NDArray[np.float64]) -> None:
         names = [label for label, number in zip(self.labels, counts, strict=True) for _ in range(int(number))]
         rows = [(store.own, number, label, "|u1:1", b"x") for number, label in enumerate(names)]
         store.db.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)", rows)
@@ -90,7 +102,9 @@ class Talking:
             slots = np.flatnonzero(self.network.candidates[receiver] == number)
             if receiver != number and len(slots):
                 trusted = self.network.trust[receiver, slots[0]]
-                found[self.prints[receiver]] = {label: MANY for label, ok in zip(self.labels, trusted, strict=True) if ok}
+                found[self.prints[receiver]] = {
+                    label: self.granted for label, ok in zip(self.labels, trusted, strict=True) if ok
+                }
         return found
 
     def start(self, number: int) -> Peer:
@@ -102,12 +116,14 @@ class Talking:
         )  # fmt: skip
         peer.set_policy(signed_policy(self.owner, 1, self.grants(number)), self.now)
         network = self.network
-        losses = {self.prints[name]: float(network.drop[number, slot]) for slot, name in enumerate(network.candidates[number])}
+        losses = {
+            self.prints[name]: float(network.drop[number, slot]) for slot, name in enumerate(network.candidates[number])
+        }
         plan = Plan(
             self.config, self.seed, self.at_once, message_s=self.takes_s, gather_s=4.0,
             cluster=tuple(network.cluster.tolist()), budget=tuple(network.budget.tolist()),
         )  # fmt: skip
-        peer.follow(Negotiation(Surroundings(peer, self.now, losses), plan, self.now))
+        peer.follow(Negotiation(GivenLosses(peer, self.now, losses), plan, self.now))
         self.due[number] = self.now
         self._push(self.now, number, None)
         return peer
@@ -144,6 +160,8 @@ class Talking:
             peer.tick(self.now)
         for receiver, sent in peer.take():
             self.frames += 1
+            if self.keep:
+                self.seen.append((receiver, sent))
             if not self.lose(receiver, sent):
                 self._push(self.now + self.takes_s, self.prints.index(receiver), sent)
         due = max(peer.timer(), self.now + 1e-5)
@@ -171,7 +189,17 @@ class Talking:
     def messages(self) -> Counter[str]:
         return sum((talk.messages for talk in self.talks), Counter())
 
+    def said(self) -> Counter[str]:
+        """Without what lost frames and silence cost."""
+        return Counter({kind: n for kind, n in self.messages().items() if kind not in ("repeats", "acknowledgements")})
 
-def discovery_of(peer: Peer) -> DiscoveryProtocol:
-    assert peer.discovery is not None
-    return peer.discovery
+    def bodies(self, kind: type[say.Said]) -> list[tuple[int, int, say.Said]]:
+        """(sender, receiver, content) of all packets that were sent with such a content, if frames were kept."""
+        found: list[tuple[int, int, say.Said]] = []
+        for receiver, data in self.seen:
+            frame = read_frame(data)
+            body = decode_body(frame.body)
+            talk = say.decode_talk(body.content) if isinstance(body, Discovery) else None
+            if isinstance(talk, say.Packet) and isinstance(talk.content, kind):
+                found.append((self.prints.index(frame.sender), self.prints.index(receiver), talk.content))
+        return found
