@@ -70,7 +70,9 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=200)
     parser.add_argument("--no-token", action="store_true")
     options = parser.parse_args()
-    print("| devices | objective, share of discover's | messages | acknowledgements, repeats | at once | token | token: same graph, same messages |")
+    print(
+        "| devices | objective, share of discover's | messages | acknowledgements, repeats | at once | token | token: same graph, same messages |"
+    )
     print("|---:|---:|---:|---:|---:|---:|---:|")
     for devices in [int(text) for text in options.sizes.split(",") if text] or [options.devices]:
         config = settings(devices, options.links, options.messages)

@@ -39,12 +39,18 @@ class Fleet:
         self.boxes = [KeyBox(key) for key in self.keys]
         ports = free_ports(size)
         members = tuple(
-            Member(f"p{n}", key.public, self.boxes[n].public, f"127.0.0.1:{ports[n]}") for n, key in enumerate(self.keys)
+            Member(f"p{n}", key.public, self.boxes[n].public, f"127.0.0.1:{ports[n]}")
+            for n, key in enumerate(self.keys)
         )
         self.roster = Roster(1, self.owner.public, members)
         self.inboxes = [Queue[bytes](10_000) for _ in range(size)]
         self.plan = Plan(
-            config, seed, False, gather_s=60.0, cluster=tuple(network.cluster.tolist()), budget=tuple(network.budget.tolist())
+            config,
+            seed,
+            False,
+            gather_s=60.0,
+            cluster=tuple(network.cluster.tolist()),
+            budget=tuple(network.budget.tolist()),
         )
         self.peers = [self._peer(number) for number in range(size)]
         self.ends: list[Transport] = []
@@ -52,7 +58,9 @@ class Fleet:
 
     def _peer(self, number: int) -> Peer:
         store, now, network = Store(":memory:", self.prints[number]), time.time(), self.network
-        names = [label for label, count in zip(self.labels, network.counts[number], strict=True) for _ in range(int(count))]
+        names = [
+            label for label, count in zip(self.labels, network.counts[number], strict=True) for _ in range(int(count))
+        ]
         rows = [(store.own, place, label, "|u1:1", b"x") for place, label in enumerate(names)]
         store.db.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)", rows)
         store.db.execute("INSERT OR REPLACE INTO facts VALUES ('points', ?)", (len(rows),))
@@ -147,7 +155,9 @@ def test_over_zenoh(tmp_path: Path, devices: int) -> None:
             certificate.write_bytes(certify(member, fleet.owner, now, 10.0))
             files = {"key": key, "certificate": certificate, "authority": tmp_path / "authority.pem"}
             others = [other.address for other in fleet.roster.others(member.fingerprint)]
-            fleet.ends.append(zenoh.ZenohTransport(member.fingerprint, member.address, others, files, fleet.inboxes[number]))
+            fleet.ends.append(
+                zenoh.ZenohTransport(member.fingerprint, member.address, others, files, fleet.inboxes[number])
+            )
         fleet.run()
     finally:
         for end in fleet.ends:
