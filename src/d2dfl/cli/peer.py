@@ -33,6 +33,7 @@ from d2dfl.peer.transports.zenoh import check_free
 
 if TYPE_CHECKING:
     from d2dfl.peer.discovery import GraphFile
+    from d2dfl.peer.peer import Peer
     from d2dfl.peer.store.store import Store
 
 
@@ -159,6 +160,19 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         )
 
 
+def _found(peer: "Peer") -> None:
+    """Once the links are settled."""
+    from d2dfl.peer.negotiation.negotiation import Negotiation
+
+    talk = peer.discovery
+    if isinstance(talk, Negotiation) and talk.attempt is not None:
+        takers, givers = len(talk.links() or {}), len(talk.senders())
+        say(
+            f"found the graph with {len(talk.members) - 1} others in {talk.ended_s - talk.began_s:.1f} s, "
+            f"{talk.attempt.sent.total():,} messages from here: gives to {takers}, gets from {givers}"
+        )
+
+
 def _stop(*_: object) -> None:
     """A service manager's way to say Ctrl-C."""
     raise KeyboardInterrupt
@@ -177,6 +191,7 @@ def _run(
         peer = home.peer(store, clock())
         peer.follow(home.discovery(peer, clock()) if graph is None else graph)
         running = Running(home, peer, transport, inbox, clock)
+        running.tell = _found
         signal.signal(signal.SIGTERM, _stop)
         try:
             return running.until_done(stay, seconds), peer.giving.reasons

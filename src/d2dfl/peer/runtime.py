@@ -47,6 +47,8 @@ class Running:
     transport: Transport
     inbox: "Queue[bytes]"
     clock: Callable[[], float]
+    tell: Callable[[Peer], None] = lambda peer: None  # once links are settled
+    _told: bytes = b""  # the round of which it was told
     _look_s: float = 0.0
     _probe_s: float = 0.0
     _links_s: float = 0.0
@@ -73,6 +75,10 @@ class Running:
             self._look_s = now + EVERY_S
             self.look(now)
         self._send()
+        discovery = self.peer.discovery
+        if discovery is not None and discovery.links() is not None and discovery.round != self._told:
+            self._told = discovery.round
+            self.tell(self.peer)
 
     def look(self, now: float) -> None:
         """Files that may have changed: the policy, and wishes of other commands."""
