@@ -222,6 +222,8 @@ def status_and_print(folders: list[Path], as_json: bool) -> None:
             trip = "–" if link["round_trip_s"] is None else f"{1000 * link['round_trip_s']:.1f} ms"
             loss = "–" if link["loss"] is None else f"{link['loss']:.3f}"
             sys.stdout.write(plain(f"  link with {name}: loss {loss}, round trip {trip}") + "\n")
+        for interface, level in item["signal_dbm"].items():
+            sys.stdout.write(plain(f"  radio {interface}: {level:.0f} dBm") + "\n")
         if item["waiting_to_forget"]:
             sys.stdout.write(f"  {item['waiting_to_forget']} receivers have not confirmed yet that they forgot\n")
         sys.stdout.write(f"  audit: {item['audit']['lines']} lines, head {item['audit']['head'][:16]}\n")

@@ -174,7 +174,10 @@ class Peer:
         document = graph_document(self.discovery)
         if document != self.store.fact("graph"):
             given = sum(sum(amounts.values()) for amounts in (self.discovery.links() or {}).values())
-            self.store.apply([Fact("graph", document), Note("graph", points=given, text=f"round {self.discovery.round.hex()[:16]}")], now)
+            self.store.apply(
+                [Fact("graph", document), Note("graph", points=given, text=f"round {self.discovery.round.hex()[:16]}")],
+                now,
+            )
             self.giving.look_again(now)
 
     def probe(self, now: float) -> None:

@@ -67,17 +67,23 @@ def status(home: Home) -> dict[str, Any]:
             "policy": policy,
             "audit": {"lines": lines, "head": head.hex()},
             "links": {name_of(bytes.fromhex(who)): link for who, link in links_of(home).items()},
+            "signal_dbm": measured(home).get("signal_dbm", {}),
         }
 
 
 def links_of(home: Home) -> dict[str, Any]:
     """What was measured, by the other's fingerprint."""
+    links = measured(home).get("links", {})
+    return links if isinstance(links, dict) else {}
+
+
+def measured(home: Home) -> dict[str, Any]:
+    """All that a run has measured: links, their losses as time went by, the strength of the radio."""
     path = home.folder / LINKS
     if not path.exists():
         return {}
-    content = read_json(path, "measured links", 1 << 22)
-    links = content.get("links", {}) if isinstance(content, dict) else {}
-    return links if isinstance(links, dict) else {}
+    content = read_json(path, "measured links", 1 << 26)
+    return content if isinstance(content, dict) else {}
 
 
 def description(home: Home, now: float) -> dict[str, Any]:
@@ -98,6 +104,8 @@ def description(home: Home, now: float) -> dict[str, Any]:
             "counts": [held.get(label, 0) for label in home.settings.labels],
             "grants": grants,
             "links": links_of(home),
+            "history": measured(home).get("history", []),
+            "signal_dbm": measured(home).get("signal_dbm", {}),
         }
 
 

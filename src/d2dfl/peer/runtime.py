@@ -2,16 +2,19 @@
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
+from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.sealed import LARGEST
 from d2dfl.peer.peer import Peer
+from d2dfl.peer.radio import signal_dbm
 from d2dfl.peer.store.operations import Fact
 from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.transports import Transport
@@ -22,6 +25,7 @@ LONGEST_NAP_S = 0.2
 EVERY_S = 1.0  # how often files are looked at
 LINKS_S = 30.0  # how often measured links are written: a memory card wears out
 LINGER_S = 2.0  # a peer that is finished goes on answering for so long
+MOMENTS = 2880  # of measured losses that are kept: a day of them
 LINKS = "links.json"
 WISHES = "wishes"  # files of commands that were given while the peer runs
 
@@ -49,6 +53,7 @@ class Running:
     clock: Callable[[], float]
     tell: Callable[[Peer], None] = lambda peer: None  # once links are settled
     _told: bytes = b""  # the round of which it was told
+    history: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MOMENTS))  # losses as time goes by
     _look_s: float = 0.0
     _probe_s: float = 0.0
     _links_s: float = 0.0
@@ -110,7 +115,16 @@ class Running:
     def write_links(self) -> None:
         """What is known about links, for `peer export` and `fleet network`."""
         links = {who.hex(): link.as_dict() for who, link in self.peer.links.items()}
-        content = {"own": self.peer.own.hex(), "links": links}
+        heard = {who.hex(): link.since_last() for who, link in self.peer.links.items()}
+        losses = {who: loss for who, loss in heard.items() if loss is not None}
+        if losses:
+            self.history.append({"time_s": round(self.clock(), 3), "loss": losses})
+        content = {
+            "own": self.peer.own.hex(),
+            "links": links,
+            "history": list(self.history),
+            "signal_dbm": signal_dbm(),
+        }
         with suppress(UserError):  # a full disk: later
             write_whole(self.home.folder / LINKS, json.dumps(content).encode())
 
