@@ -129,7 +129,9 @@ def opened(home: Home) -> Iterator["Store"]:
         store = home.store()
         try:
             yield store
-        except (StoreFullError, sqlite3.OperationalError) as error:
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise UserError(f"the store of {home.settings.name} is damaged: {error!s:.120}") from None
+        except (StoreFullError, sqlite3.DatabaseError) as error:
             raise UserError(
                 f"the store of {home.settings.name} cannot be written: {error or 'the disk is full'}"
             ) from None

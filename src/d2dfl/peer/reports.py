@@ -3,6 +3,7 @@
 import datetime
 import json
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ from d2dfl.peer.datapoints import read_shards
 from d2dfl.peer.discovery import FixedGraph, stored_graph
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.certificates import validity
-from d2dfl.peer.runtime import LINKS, WAITING, Clock, Running
+from d2dfl.peer.measured import links_of, measured
+from d2dfl.peer.runtime import WAITING, Clock, Running
 from d2dfl.peer.store.audit import first_fault
 from d2dfl.peer.store.store import Store
 from d2dfl.storage import read_bytes, read_json
@@ -30,6 +32,8 @@ def reading(home: Home) -> Iterator[Store]:
     store = home.store(read_only=True)
     try:
         yield store
+    except (sqlite3.DatabaseError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UserError(f"the store of {home.settings.name} is damaged: {error!s:.120}") from None
     finally:
         store.close()
 
@@ -67,23 +71,8 @@ def status(home: Home) -> dict[str, Any]:
             "policy": policy,
             "audit": {"lines": lines, "head": head.hex()},
             "links": {name_of(bytes.fromhex(who)): link for who, link in links_of(home).items()},
-            "signal_dbm": measured(home).get("signal_dbm", {}),
+            "signal_dbm": measured(home)["signal_dbm"],
         }
-
-
-def links_of(home: Home) -> dict[str, Any]:
-    """What was measured, by the other's fingerprint."""
-    links = measured(home).get("links", {})
-    return links if isinstance(links, dict) else {}
-
-
-def measured(home: Home) -> dict[str, Any]:
-    """All that a run has measured: links, their losses as time went by, the strength of the radio."""
-    path = home.folder / LINKS
-    if not path.exists():
-        return {}
-    content = read_json(path, "measured links", 1 << 26)
-    return content if isinstance(content, dict) else {}
 
 
 def description(home: Home, now: float) -> dict[str, Any]:
@@ -104,8 +93,8 @@ def description(home: Home, now: float) -> dict[str, Any]:
             "counts": [held.get(label, 0) for label in home.settings.labels],
             "grants": grants,
             "links": links_of(home),
-            "history": measured(home).get("history", []),
-            "signal_dbm": measured(home).get("signal_dbm", {}),
+            "history": measured(home)["history"],
+            "signal_dbm": measured(home)["signal_dbm"],
         }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from d2dfl.errors import UserError
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.sealed import LARGEST
+from d2dfl.peer.measured import LINKS
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.radio import signal_dbm
 from d2dfl.peer.store.operations import Fact
@@ -26,7 +27,6 @@ EVERY_S = 1.0  # how often files are looked at
 LINKS_S = 30.0  # how often measured links are written: a memory card wears out
 LINGER_S = 2.0  # a peer that is finished goes on answering for so long
 MOMENTS = 2880  # of measured losses that are kept: a day of them
-LINKS = "links.json"
 WISHES = "wishes"  # files of commands that were given while the peer runs
 
 Opener = Callable[["Queue[bytes]"], Transport]

@@ -10,9 +10,9 @@ from d2dfl.config import Config
 from d2dfl.errors import UserError
 from d2dfl.network.network import Network, thresholds
 from d2dfl.peer.identity.roster import Roster
+from d2dfl.peer.measured import MOST_BYTES, is_moment
 from d2dfl.storage import read_json
 
-MOST_BYTES = 1 << 26
 STEP_S = 30.0  # between moments of a trace
 LONGEST_TRACE_S = 7 * 86_400.0
 
@@ -106,14 +106,6 @@ def _checked(content: Any, path: Path) -> dict[str, Any]:
     if not all(isinstance(granted, list) for granted in content["grants"].values()):
         raise wrong
     history = content.setdefault("history", [])
-    if not isinstance(history, list) or not all(map(_is_moment, history)):
+    if not isinstance(history, list) or not all(map(is_moment, history)):
         raise wrong
     return content
-
-
-def _is_moment(moment: Any) -> bool:
-    if not isinstance(moment, dict) or not isinstance(moment.get("loss"), dict):
-        return False
-    time_s = moment.get("time_s")
-    good = isinstance(time_s, int | float) and 0 <= time_s < 1e11
-    return good and all(isinstance(loss, int | float) and 0 <= loss <= 1 for loss in moment["loss"].values())
