@@ -20,7 +20,8 @@ def links_of(home: Home) -> dict[str, Any]:
 
 def measured(home: Home) -> dict[str, Any]:
     """All that a run has measured: links, their losses as time went by, the strength of the radio."""
-    path, nothing = home.folder / LINKS, {"links": {}, "history": [], "signal_dbm": {}}
+    path = home.folder / LINKS
+    nothing: dict[str, Any] = {"links": {}, "history": [], "signal_dbm": {}}
     if not path.exists():
         return nothing
     content = read_json(path, "measured links", MOST_BYTES)

@@ -86,9 +86,7 @@ def free_ports(number: int) -> list[int]:
     """
     sockets: list[socket.socket] = []
     try:
-        start = LOWEST_PORT + 41 * os.getpid() % (
-            HIGHEST_PORT - LOWEST_PORT
-        )  # tests beside each other look in other places
+        start = secrets.randbelow(HIGHEST_PORT - LOWEST_PORT)  # fleets made at the same time look in other places
         for step in range(HIGHEST_PORT - LOWEST_PORT):
             if len(sockets) == number:
                 break
