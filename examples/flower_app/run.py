@@ -32,7 +32,7 @@ from d2dfl.peer.transports.zenoh import free_ports
 HERE = Path(__file__).parent
 CLASSES = 10
 LONGEST_S = 600.0
-SETTINGS = {"interval": 10, "batch": 16, "learning-rate": 0.05, "momentum": 0.9}
+SETTINGS = {"interval": 40, "batch": 16, "learning-rate": 0.05, "momentum": 0.9}
 
 
 def make_venv(folder: Path) -> None:
@@ -150,7 +150,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("fleet", type=Path, help="folder of `d2dfl fleet demo`")
     parser.add_argument("--venv", type=Path, default=HERE / ".venv", help="where Flower is, or is to be")
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=5, help="few: Flower starts a process for each device and round")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     homes = sorted(path.parent for path in options.fleet.glob("device-*/peer.toml"))

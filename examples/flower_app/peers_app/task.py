@@ -24,5 +24,5 @@ def train(
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        whole += float(loss)
+        whole += float(loss.detach())
     return whole / interval
