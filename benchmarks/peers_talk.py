@@ -10,6 +10,7 @@ link for link, and its messages those that `discover` charges. Second table: tim
 
 import argparse
 import math
+import sys
 
 import numpy as np
 
@@ -77,7 +78,14 @@ def main() -> int:
     for devices in [int(text) for text in options.sizes.split(",") if text] or [options.devices]:
         config = settings(devices, options.links, options.messages)
         seeds = range(options.first, options.first + options.networks)
-        rows = [one_network(config, seed, not options.no_token) for seed in seeds]
+        rows = []
+        for seed in seeds:
+            rows.append(one_network(config, seed, not options.no_token))
+            print(
+                f"network {seed}: share {rows[-1]['share']:.4f}, {rows[-1]['seconds']:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
         mean = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
         worst = min(row["share"] for row in rows)
         print(
