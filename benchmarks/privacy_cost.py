@@ -27,8 +27,9 @@ from d2dfl.config.presets import preset
 from d2dfl.data import Dataset
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.measures import final_score
-from d2dfl.experiment.pipeline import PreparedCell, prepare, train
+from d2dfl.experiment.pipeline import PreparedCell, federations_of, prepare
 from d2dfl.experiment.setting import Setting, setting_of
+from d2dfl.federation import train_many
 from d2dfl.partition.masked.bill import SumCost, masked_sum_cost
 from d2dfl.partition.masked.plan import mask_degree
 from d2dfl.partition.sketches import VALUES, WORD_BITS, sketched_distances
@@ -114,8 +115,9 @@ def show(config: Config, chosen: list[Mode], seeds: int, dataset: Dataset) -> No
             costs[mode].append(bill(setting, mode))
     none = [prepare(config, setting_of(config, seed, dataset), "none") for seed in range(seeds)]
     everything = [*none, *(item for mode in chosen for item in prepared[mode])]
-    trained = train(config, everything, dataset)
-    scores = np.array([final_score(cell.curves.scores) for cell in trained]).reshape(-1, seeds)
+    ready = federations_of(config, everything, dataset)
+    curves = train_many(ready.factory, ready.runs, config.federation, states=ready.starts)
+    scores = np.array([final_score(curve.scores) for curve in curves]).reshape(-1, seeds)
     plain = np.array([gain(item) for item in prepared[chosen[0]]])
     print(f"| no exchange | | | | 0.000 | {scores[0].mean():.3f} ± {scores[0].std():.3f} | |")
     for mode, score in zip(chosen, scores[1:], strict=True):

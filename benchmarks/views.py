@@ -24,9 +24,10 @@ from d2dfl.data import Dataset
 from d2dfl.data.datasets import load
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.experiment.measures import final, interval
-from d2dfl.experiment.pipeline import prepare, train
+from d2dfl.experiment.pipeline import federations_of, prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.experiment.values import training_values
+from d2dfl.federation import train_many
 from d2dfl.rng import stream
 
 VIEWS = ("literal", "all")
@@ -55,8 +56,10 @@ def scores_of(config: Config, dataset: Dataset, seed: int) -> dict[tuple[str, st
     items = [prepare(config, setting, method) for method in METHODS]
     found = {}
     for views in VIEWS:
-        trained = train(config.with_(federation__views=views), items, dataset)
-        for method, done in zip(METHODS, trained, strict=True):
+        changed = config.with_(federation__views=views)
+        ready = federations_of(changed, items, dataset)
+        curves = train_many(ready.factory, ready.runs, changed.federation, states=ready.starts)
+        for method, done in zip(METHODS, ready.trained(curves), strict=True):
             found[views, method] = final(training_values(done))
     return found
 

@@ -6,8 +6,6 @@
 A row is a state, a column an event. A cell says what is done and, where it is another one, the next state; empty cells change nothing.
 """
 
-import argparse
-import io
 import sys
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 from d2dfl.peer.handover.table import OPEN, RECEIVER, SENDER, Table
+from pictures import svg_of, write_or_check
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "images" / "handover.svg"
@@ -110,20 +109,8 @@ def picture() -> bytes:
             1.8,
             "The receiver: what it makes of the sender's messages",
         )
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return buffer.getvalue()
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where the picture is old")
-    drawn = picture()
-    if parser.parse_args().check:
-        return int(not PICTURE.exists() or PICTURE.read_bytes() != drawn)
-    PICTURE.write_bytes(drawn)
-    return 0
+        return svg_of(figure)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PICTURE, picture, __doc__))

@@ -6,9 +6,7 @@
 Layers are those of pyproject.toml. An arrow that follows from two others is left out.
 """
 
-import argparse
 import ast
-import io
 import sys
 import tomllib
 from itertools import product
@@ -18,6 +16,8 @@ from typing import Any
 import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+from pictures import svg_of, write_or_check
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "images" / "house.svg"
@@ -124,20 +124,8 @@ def draw(rows: list[list[str]], edges: set[tuple[str, str]]) -> bytes:
                 mutation_scale=7, lw=0.8, color="#789", zorder=0,
             )  # fmt: skip
             axes.add_patch(arrow)
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="svg", metadata={"Date": None})
-    return buffer.getvalue()
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where the picture is old")
-    picture = draw(layers(), reduced(imports() - upward()) | upward())
-    if parser.parse_args().check:
-        return int(not PICTURE.exists() or PICTURE.read_bytes() != picture)
-    PICTURE.write_bytes(picture)
-    return 0
+        return svg_of(figure)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(PICTURE, lambda: draw(layers(), reduced(imports() - upward()) | upward()), __doc__))

@@ -8,6 +8,7 @@ from d2dfl import Config, Network
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of, free_choice
+from d2dfl.discovery.game.cycles import BestCycle, begin_cycle
 from d2dfl.discovery.game.learning import NO_DEVICE, LearnerState
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.methods import marginal
@@ -22,15 +23,21 @@ def compiled(network: Network, config: Config, seed: int) -> tuple[game.Play, Le
     """The compiled learner to its end, and the rules that it went by."""
     terms, edges = Terms.of(config.reward), config.discovery.edges
     board = board_of(network, terms)
-    learner = marginal.introduce(board, terms, config.marginal.messages * edges, config.marginal.spread, edges)
+    cycles, best = marginal.cycles_of(config.marginal), BestCycle()
+    budget, spread = config.marginal.messages * edges, config.marginal.spread
+    learner = marginal.introduce(board, terms, budget, spread, edges, cycles=cycles)
     play = game.start(board, terms, edges)
     cooling = marginal.cooling_of(learner, config.marginal)
     keys = device_keys(seed, "marginal", 0, devices=network.devices)
     free = free_choice(board, config.discovery.no_link)
-    device = np.int64(0)
-    while device != NO_DEVICE:
-        device = take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, device, 1000)
-    return play, learner, Rules(*cooling, network.devices)
+    whole = learner.account.copy()
+    for cycle in range(cycles):
+        now, device = begin_cycle(learner, cooling, whole, cycle, cycles), np.int64(0)
+        while device != NO_DEVICE:
+            device = take_turns(board, board.gauss, terms, play, learner, now, keys, free, device, 1000)
+        if cycles > 1:
+            best.stay_or_go_back(play, learner)
+    return play, learner, Rules(*cooling, network.devices, cycles)
 
 
 def fleet_of(network: Network, config: Config, seed: int, learner: LearnerState) -> Fleet:

@@ -21,7 +21,7 @@ def stop(*_: object, **__: object) -> None:
 def test_a_comparison_without_a_finished_round_keeps_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("d2dfl.experiment.compare.train", stop)
+    monkeypatch.setattr("d2dfl.experiment.compare.train_many", stop)
     assert call(monkeypatch, *COMPARE) == 130
     assert capsys.readouterr().err.strip() == "d2dfl: stopped; nothing was kept: no round of training was finished"
     assert not list(tmp_path.rglob("run.json"))
@@ -45,7 +45,7 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
     assert said.startswith("d2dfl: stopped; finished rounds are kept; to go on: d2dfl compare ")
     command = said.partition("to go on: ")[2].split()
     with monkeypatch.context() as patched:  # typed once more without --resume: it says what is there
-        patched.setattr("d2dfl.experiment.compare.train", stop)
+        patched.setattr("d2dfl.experiment.compare.train_many", stop)
         assert call(patched, *COMPARE) == 130
     again = capsys.readouterr().err
     assert (
@@ -57,7 +57,7 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
     assert (tmp_path / "runs" / "compare" / "table.md").exists()
     capsys.readouterr()
     with monkeypatch.context() as patched:  # it is finished: nothing to say
-        patched.setattr("d2dfl.experiment.compare.train", stop)
+        patched.setattr("d2dfl.experiment.compare.train_many", stop)
         assert call(patched, *COMPARE) == 130
     assert "unfinished" not in capsys.readouterr().err
 
@@ -66,7 +66,7 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
 def test_nothing_to_resume_is_said(
     out: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("d2dfl.experiment.compare.train", stop)
+    monkeypatch.setattr("d2dfl.experiment.compare.train_many", stop)
     assert call(monkeypatch, *COMPARE, "--resume", *out) == 130
     assert f"nothing to resume in {out[1] if out else 'runs/compare'}: a new run begins" in capsys.readouterr().err
     monkeypatch.setattr("d2dfl.paper.run.run_grid", stop)

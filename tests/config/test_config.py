@@ -130,3 +130,11 @@ def test_a_configuration_with_any_name_survives_toml(text: str) -> None:
 @pytest.mark.parametrize("rule", typing.get_args(ThresholdRule))
 def test_only_over_asking_asks_for_more(rule: str) -> None:
     assert RewardConfig(threshold_rule=rule).over_ask == (rule == "over-ask")
+
+
+def test_a_config_shows_what_differs_from_the_defaults() -> None:
+    assert repr(Config()) == "Config()"
+    changed = Config().with_(**{"network.devices": 9, "data.dataset": "digits"})
+    assert "network.devices" in repr(changed)
+    assert "marginal" not in repr(changed)
+    assert eval(repr(changed), {"Config": Config}) == changed

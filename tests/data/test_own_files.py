@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from d2dfl import Config, UserError
-from d2dfl.data.own_files import checksum, is_file, read_own
+from d2dfl.data.own.files import checksum, is_file, read_own
 from d2dfl.experiment.inputs import data_set, pinned
 
 ROWS = 30

@@ -9,11 +9,15 @@ from d2dfl.partition.masked.bill import masked_sum_cost
 from fleets import compiled, fleet_of
 
 
-@pytest.mark.parametrize(("edges", "messages"), [(1, 150), (3, 60), (2, 40)])
+@pytest.mark.parametrize(
+    ("edges", "messages", "cycle"), [(1, 150, 500), (3, 60, 500), (2, 40, 500), (1, 300, 90), (3, 120, 30)]
+)
 @pytest.mark.parametrize("labels", [3, 1])
-def test_devices_find_what_the_compiled_learner_finds(config: Config, edges: int, messages: int, labels: int) -> None:
-    changes = {"discovery.edges": edges, "marginal.messages": messages, "network.labels_per_device": labels}
-    config = config.with_(**changes)
+def test_devices_find_what_the_compiled_learner_finds(
+    config: Config, edges: int, messages: int, cycle: int, labels: int
+) -> None:
+    budget = {"marginal.messages": messages, "marginal.cycle": cycle}
+    config = config.with_(**{"discovery.edges": edges, "network.labels_per_device": labels, **budget})
     for seed in range(3):
         network = Network.generate(config, seed)
         play, learner, rules = compiled(network, config, seed)
@@ -30,9 +34,10 @@ def test_devices_find_what_the_compiled_learner_finds(config: Config, edges: int
         assert np.allclose(standing, play.local)
 
 
-def test_what_devices_send_is_what_a_discovery_is_charged(config: Config) -> None:
-    changes = {"discovery.edges": 2, "discovery.edge_mode": "joint", "marginal.messages": 60, "marginal.spread": 0.0}
-    config = config.with_(**changes)
+@pytest.mark.parametrize("cycle", [500, 20])
+def test_what_devices_send_is_what_a_discovery_is_charged(config: Config, cycle: int) -> None:
+    budget = {"marginal.messages": 60, "marginal.cycle": cycle, "marginal.spread": 0.0}
+    config = config.with_(**{"discovery.edges": 2, "discovery.edge_mode": "joint", **budget})
     network = Network.generate(config, 1)
     found = discover(network, config, seed=1, method="marginal")
     _, learner, rules = compiled(network, config, 1)

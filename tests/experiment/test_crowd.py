@@ -15,9 +15,9 @@ from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.cell_steps import dataset_of, prepared
 from d2dfl.experiment.compare import compare, plan_of
 from d2dfl.experiment.crowd import distance_chart, draw_crowd
-from d2dfl.experiment.pipeline import train
+from d2dfl.experiment.pipeline import federations_of
 from d2dfl.experiment.store import run_folder
-from d2dfl.federation import State, training
+from d2dfl.federation import State, train_many, training
 from d2dfl.report.findings import Findings
 from d2dfl.transfer import held_counts
 
@@ -77,8 +77,12 @@ def test_states_are_held_of_what_trains_now_alone(monkeypatch: pytest.MonkeyPatc
     config = small(**{"federation.model": "cnn-lite", "federation.interval": 1, "federation.rounds": 2})
     cells = [Cell("", "closest", "closest", seed, config) for seed in (0, 1, 2)]
     counted: list[int] = []
-    items = [prepared(cell) for cell in cells]
-    train(config, items, dataset_of(config), on_round=lambda states: counted.append(len(alive)))
+    ready = federations_of(config, [prepared(cell) for cell in cells], dataset_of(config))
+
+    def note(states: object) -> None:
+        counted.append(len(alive))
+
+    train_many(ready.factory, ready.runs, config.federation, states=ready.starts, on_group=note)
     assert counted == [1] * 6
     assert not alive
 

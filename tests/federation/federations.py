@@ -14,6 +14,7 @@ torch.set_num_threads(1)
 
 SIZES = (9, 20, 0, 13, 5)  # one device has no data, one less than a minibatch
 FAST: dict[str, Any] = {"rounds": 2, "interval": 3, "batch": 8, "learning_rate": 0.1, "neighbours": 2, "subset": 2}
+SETTINGS = FederationConfig(**{**FAST, "rounds": 4})
 STILL = Strength(0, 0, 1, 1, 0, 0, 0, 0, 0)  # every view is the datapoint itself
 
 

@@ -47,13 +47,19 @@ def amounts_of(found: Discovery) -> dict[tuple[int, int], dict[str, int]]:
 
 
 @pytest.mark.parametrize(
-    ("devices", "labels", "links"),
-    [(5, 3, 2), (5, 1, 3), (25, 3, 2), (25, 1, 1)],
-    ids=["5", "5-claims", "25", "25-claims"],
+    ("devices", "labels", "links", "cycle"),
+    [(5, 3, 2, 500), (5, 1, 3, 30), (25, 3, 2, 60), (25, 1, 1, 500)],
+    ids=["5", "5-claims-cycles", "25-cycles", "25-claims"],
 )
-def test_with_a_token_they_find_the_graph_that_discover_finds(devices: int, labels: int, links: int) -> None:
+def test_with_a_token_they_find_the_graph_that_discover_finds(
+    devices: int, labels: int, links: int, cycle: int
+) -> None:
     config = setting(
-        devices, network__labels_per_device=labels, discovery__edges=links, marginal__messages=240 // links
+        devices,
+        network__labels_per_device=labels,
+        discovery__edges=links,
+        marginal__messages=240 // links,
+        marginal__cycle=cycle,
     )
     for seed in range(2):
         found, fleet = both(config, seed)
@@ -189,7 +195,7 @@ def test_what_was_found_is_handed_over_and_kept() -> None:
 BAD = {
     "an answer to nothing": say.Offer((0.0,) * 10, (0.0,) * 10, (0.0,) * 10),
     "as many numbers": say.Ask((1.0,)),
-    "a token that does not fit": say.Token((0.0,) * 7, 0, frozenset()),
+    "a token that does not fit": say.Token((0.0,) * 7, 0, frozenset(), 0, 0.0, None),
     "of another kind of discovery": say.Done(),
     "introduced twice": say.Introduction((0.0,) * 10, (0.0,) * 10, 0),
     "no such cluster": say.Reply(0.0, 1999, 0.0, (0.0,) * 10),

@@ -11,6 +11,21 @@ from d2dfl.report.findings import Findings
 LIVE = 200  # waits of a twentieth of a second for a file
 
 
+def demo_folders(root: Path) -> list[Path]:
+    """A comparison and some experiments as folders."""
+    run = demo.write(demo.comparison(), root / "compare")
+    (run / "run.json").write_text(json.dumps({"format": 1, "versions": demo.VERSIONS}), encoding="utf-8")
+    for found in demo.experiments():
+        demo.write(found, root / "reproduce" / found.name)
+    return [run, root / "reproduce"]
+
+
+def demo_page(folder: Path) -> Path:
+    """The page of all made-up records."""
+    demo.write_page(demo_folders(folder), folder / "report.html")
+    return folder / "report.html"
+
+
 def written(tmp_path: Path, *found: Findings) -> Path:
     folders = [demo.write(item, tmp_path / f"run-{number}") for number, item in enumerate(found)]
     demo.write_page(folders, tmp_path / "report.html")

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_page import HOSTILE, demo_folders, everywhere
+from reading import demo_page
+from test_page import HOSTILE, everywhere
 
 import demo_findings as demo
 from browser import NEEDED, Tab, chromium
@@ -17,9 +18,7 @@ pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("report")
-    demo.write_page(demo_folders(folder), folder / "report.html")
-    return folder / "report.html"
+    return demo_page(tmp_path_factory.mktemp("report"))
 
 
 def look_of(tab: Tab, selector: str, name: str) -> str:

@@ -5,8 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from reading import choose, count, written
-from test_page import demo_folders
+from reading import choose, count, demo_page, written
 
 import demo_findings as demo
 from browser import NEEDED, Tab, chromium
@@ -17,9 +16,7 @@ pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tools")
-    demo.write_page(demo_folders(folder), folder / "report.html")
-    return folder / "report.html"
+    return demo_page(tmp_path_factory.mktemp("tools"))
 
 
 def test_a_map_shows_moments_and_says_which_numbers_are_expected(tab: Tab, report: Path) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reading import count, downloaded, written
-from test_page import demo_folders
+from reading import count, demo_page, downloaded, written
 
 import demo_findings as demo
 from browser import NEEDED, Tab, chromium
@@ -19,9 +18,7 @@ pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tools")
-    demo.write_page(demo_folders(folder), folder / "report.html")
-    return folder / "report.html"
+    return demo_page(tmp_path_factory.mktemp("tools"))
 
 
 def test_what_came_out_stands_above_the_charts(tab: Tab, report: Path) -> None:

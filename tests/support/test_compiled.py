@@ -131,6 +131,41 @@ def test_a_part_works_inside_a_kernel_and_alone() -> None:
     assert double(1.5) == 3.0
 
 
+PARTS = """
+from d2dfl.compiled import kernel, part
+
+@part
+def root(value):
+    if value < 0:
+        raise ValueError("below zero", value)
+    return value ** 0.5
+
+@kernel
+def both(one, other):
+    return root(one) + root(other)
+"""
+CALL_PARTS = """
+import parts
+print(parts.both(4.0, 9.0), sum(parts.both.stats.cache_hits.values()))
+try:
+    parts.both(4.0, -9.0)
+except ValueError as error:
+    print(error.args)
+(made,) = parts.root.overloads.values()
+print(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
+"""
+
+
+def test_a_part_has_no_code_of_its_own_and_is_whole_inside_of_a_kernel(folder: Path) -> None:
+    (folder / "parts.py").write_text(PARTS)
+    place = {"NUMBA_CACHE_DIR": str(folder / "kept")}
+    # With a value in its sentence: in the process that compiles it, and where it is loaded.
+    assert run(folder, "-c", CALL_PARTS, **place) == ["5.0 0", "('below zero', -9.0)", "0"]
+    assert [path.name.split("-")[0] for path in (folder / "kept").rglob("*.nbi")] == ["parts.both"]
+    loaded = CALL_PARTS.splitlines()[:-2]
+    assert run(folder, "-c", "\n".join(loaded), **place) == ["5.0 1", "('below zero', -9.0)"]
+
+
 LABELS_ONLY = """
 from numba.core import event
 from d2dfl import Network, discover, preset

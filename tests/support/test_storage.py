@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from d2dfl.errors import UserError
-from d2dfl.experiment.store import Plan, run_folder
+from d2dfl.experiment.mark import Plan
+from d2dfl.experiment.store import run_folder
 from d2dfl.storage import (
     LOCK,
     TakenError,

@@ -141,7 +141,7 @@ def _show_finished(folder: Path) -> None:
 def rerun_and_print(folder: Path, *, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.methods import IID, method_named
-    from d2dfl.experiment.store import comparison_in, plugins_of
+    from d2dfl.experiment.mark import comparison_in, plugins_of
 
     if out is not None and os.path.realpath(out) == os.path.realpath(folder) and not resume:
         raise UserError(f"--from and --out are the same folder, {folder}: give another --out")

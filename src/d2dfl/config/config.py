@@ -33,7 +33,7 @@ from d2dfl.errors import UserError
 from d2dfl.registry import entry_named, no_such
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Config:
     """All settings of a run: with its methods and seeds they determine its results."""
 
@@ -53,6 +53,17 @@ class Config:
     exchange: ExchangeConfig = dataclasses.field(default_factory=ExchangeConfig)
     federation: FederationConfig = dataclasses.field(default_factory=FederationConfig)
     energy: EnergyConfig = dataclasses.field(default_factory=EnergyConfig)
+
+    def __repr__(self) -> str:
+        """What differs from the defaults, as one would type it."""
+        defaults = type(self)().to_dict()
+        changed = {
+            f"{section}.{name}": value
+            for section, fields in self.to_dict().items()
+            for name, value in fields.items()
+            if value != defaults[section][name]
+        }
+        return f"Config().with_(**{changed})" if changed else "Config()"
 
     def with_(self, **changes: Any) -> Self:
         """A copy with changed fields: `config.with_(**{"reward.gate": 5})` or `with_(reward__gate=5)`."""

@@ -248,3 +248,21 @@ def listed(names: Any) -> str:
     """The first names, for a sentence."""
     shown = [repr(name) for name in names]
     return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")
+
+
+def text_of(value: Any) -> Any:
+    """A name or a label as text; whole numbers stay numbers."""
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, int | np.integer) else str(value)
+
+
+def first_missing(values: NDArray[Any]) -> int | None:
+    """The first row without a value."""
+    if values.dtype.kind == "f":
+        bad = np.isnan(values)
+    elif values.dtype.kind == "O":
+        bad = np.array([value is None or type(value).__name__ == "NAType" or value != value for value in values])
+    else:
+        return None
+    return int(bad.argmax()) if bad.any() else None

@@ -27,11 +27,14 @@ def train(cells: Sequence[Cell]) -> list[Values]:
 
 def trained(cells: Sequence[Cell], items: "Sequence[PreparedCell]") -> list[Values]:
     """Train and measure what is prepared."""
-    from d2dfl.experiment import pipeline
+    from d2dfl.experiment.pipeline import federations_of
     from d2dfl.experiment.values import training_values
+    from d2dfl.federation import train_many
 
     config = cells[0].config
-    return [training_values(done) for done in pipeline.train(config, items, dataset_of(config))]
+    ready = federations_of(config, items, dataset_of(config))
+    curves = train_many(ready.factory, ready.runs, config.federation, states=ready.starts)
+    return [training_values(done) for done in ready.trained(curves)]
 
 
 def exchange_only(cells: Sequence[Cell]) -> list[Values]:

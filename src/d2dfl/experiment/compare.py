@@ -25,13 +25,14 @@ from d2dfl.experiment.device_scores import KEY, device_scores, label_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.maps import MANY
-from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, prepare, train
+from d2dfl.experiment.mark import Plan
+from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, federations_of, prepare
 from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
-from d2dfl.experiment.store import RESULTS, Plan, RunFolder
+from d2dfl.experiment.store import RESULTS, RunFolder
 from d2dfl.experiment.training import Weights, save_weights, weights_in
 from d2dfl.experiment.values import energy, training_values
-from d2dfl.federation import Federated, Starts, State, embeddings, parameters_of, room_for
+from d2dfl.federation import Federated, Starts, State, embeddings, parameters_of, room_for, train_many
 from d2dfl.federation.models import Factory, outputs_for
 from d2dfl.notebook import counted, line, table_html
 from d2dfl.progress import Share, Step, silent
@@ -180,19 +181,20 @@ def compare(
         tell = _found(progress, cell, len(items), len(cells))
         tell(0.0)
         items.append(prepare(config, settings[cell.seed], cell.method, tell))
-    results = TrainedModels(config, inputs.dataset, factory, cells, record)
+    saved = Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None
+    ready = federations_of(config, items, inputs.dataset, model=factory, saved=saved, room=room)
+    results = TrainedModels(config, inputs.dataset, factory, cells, [data for data, _ in ready.runs], record)
     with _logs(logs, record) as log:
-        done = train(
-            config,
-            items,
-            inputs.dataset,
-            model=factory,
-            saved=Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None,
-            room=room,
+        curves = train_many(
+            factory,
+            ready.runs,
+            config.federation,
             progress=lambda share: progress("train", share),
-            on_round=_keeper(record, cells, log),
+            states=ready.starts,
+            on_group=_keeper(record, cells, log),
             on_end=results.keep,
         )
+    done = ready.trained(curves)
     progress("measure", 0.0)
     result = _measured(config, inputs.dataset, cells, done, results)
     if record is not None:
@@ -213,13 +215,15 @@ class TrainedModels:
     dataset: Dataset
     factory: Factory
     cells: Sequence[Cell]
+    datas: Sequence[Federated]  # what they train on
     record: RunFolder | None
     weights: dict[int, Weights] = field(default_factory=dict)  # empty with a run folder: they are in a file by now
     embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
     label_scores: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
 
-    def keep(self, number: int, data: Federated, state: State) -> None:
+    def keep(self, number: int, state: State) -> None:
         """Its models, how they do on each label, and what an encoder of the first seed makes of test inputs."""
+        data = self.datas[number]
         encodes = paradigm_of(self.config).loss is not None
         self.label_scores[number] = None if encodes else label_scores(self.factory, data, state, self.dataset)
         if encodes and self.cells[number].seed == self.cells[0].seed:

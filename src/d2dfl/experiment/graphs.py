@@ -12,7 +12,8 @@ from d2dfl.discovery.discover import Discovery, discover
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS, Method
 from d2dfl.errors import MissingExtraError
-from d2dfl.experiment.store import Plan, run_folder
+from d2dfl.experiment.mark import Plan
+from d2dfl.experiment.store import run_folder
 from d2dfl.experiment.summary import best_known, keep
 from d2dfl.experiment.takeaways import NETWORK
 from d2dfl.network import Network

@@ -6,7 +6,7 @@ from pathlib import Path
 from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.data.datasets import load
-from d2dfl.data.own_files import check_same, checksum, is_file, read_own
+from d2dfl.data.own.files import check_same, checksum, is_file, read_own
 from d2dfl.errors import UserError
 from d2dfl.federation.models import Factory
 from d2dfl.network.links import Links, links_file

@@ -1,12 +1,12 @@
 """The road that every run takes, `run`, `compare` and `reproduce` alike.
 
-1. setting    data on devices, partitions, a network (setting.py)
-2. prepare    discover the graph, move the datapoints over it
-3. train      federated learning on what everybody holds now
-4. values     what was measured, as plain values (values.py)
+1. setting      data on devices, partitions, a network (setting.py)
+2. prepare      discover the graph, move the datapoints over it
+3. federations  what everybody holds now, for `train_many` (federation/training.py)
+4. values       what was measured, as plain values (values.py)
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,17 @@ from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.methods import IID, method_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.setting import Setting, paradigm_of
-from d2dfl.federation import Curves, Federated, Room, Starts, State, check_training, model_named, start, train_many
+from d2dfl.federation import (
+    Curves,
+    Federated,
+    Room,
+    Starts,
+    State,
+    check_training,
+    model_named,
+    parameters_of,
+    start,
+)
 from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
@@ -76,7 +86,26 @@ def prepare(config: Config, setting: Setting, method: str, progress: Share = sil
     return PreparedCell(method, setting, discovery, moved, moved.holdings)
 
 
-def train(
+@dataclass(frozen=True)
+class Federations:
+    """What is prepared, as `train_many` takes it."""
+
+    items: Sequence[PreparedCell]
+    factory: Factory  # of the model
+    runs: Sequence[tuple[Federated, int]]  # data and seed
+    starts: Starts
+
+    def trained(self, curves: Sequence[Curves]) -> list[TrainedCell]:
+        """The cells with what came of their trainings."""
+        shapes = {(data.shape, data.outputs) for data, _ in self.runs}
+        parameters = {shape: parameters_of(self.factory, *shape) for shape in shapes}
+        return [
+            TrainedCell(item, data, curve, parameters[data.shape, data.outputs])
+            for item, (data, _), curve in zip(self.items, self.runs, curves, strict=True)
+        ]
+
+
+def federations_of(
     config: Config,
     items: Sequence[PreparedCell],
     dataset: Dataset,
@@ -84,39 +113,22 @@ def train(
     model: Factory | None = None,
     saved: Starts | None = None,
     room: Room | None = None,
-    progress: Share = silent,
-    on_round: Callable[[Mapping[int, State]], None] = silent,
-    on_end: Callable[[int, Federated, State], None] = silent,
-) -> list[TrainedCell]:
-    """Train what is prepared, together where that pays, and from saved states where there are any.
+) -> Federations:
+    """What is prepared, ready to be trained: together where that pays, and from saved states where there are any.
 
-    `model` takes the place of the configuration's. `room` is where rows are kept; None: in memory. `on_round` hears the states, by number, of trainings that have
-    finished a round together; `on_end` number, data and state of one that has ended: states are held only of what trains now.
+    `model` takes the place of the configuration's. `room` is where rows are kept; None: in memory.
     """
     factory = model or factory_of(config, dataset)
-    datas = [federated(config, item, dataset) for item in items]
-    runs = [(data, item.setting.seed) for data, item in zip(datas, items, strict=True)]
+    runs = [(federated(config, item, dataset), item.setting.seed) for item in items]
     room = room or check_training(factory, runs, config.federation)
-    sizes = [0] * len(runs)
 
     def state_of(number: int) -> State:
-        begun = saved is not None and saved.rounds[number] > 0
-        return (
-            saved.state(number)
-            if saved and begun
-            else start(factory, runs[number][0], config.federation, runs[number][1], room)
-        )
+        if saved is not None and saved.rounds[number] > 0:
+            return saved.state(number)
+        data, seed = runs[number]
+        return start(factory, data, config.federation, seed, room)
 
-    def end(number: int, state: State) -> None:
-        sizes[number] = int(state.params.shape[1])
-        on_end(number, datas[number], state)
-
-    starts = Starts(saved.rounds if saved else [0] * len(runs), state_of)
-    curves = train_many(factory, runs, config.federation, progress, states=starts, on_group=on_round, on_end=end)
-    return [
-        TrainedCell(item, data, curve, size)
-        for item, data, curve, size in zip(items, datas, curves, sizes, strict=True)
-    ]
+    return Federations(items, factory, runs, Starts(saved.rounds if saved else [0] * len(runs), state_of))
 
 
 def federated(config: Config, item: PreparedCell, dataset: Dataset) -> Federated:

@@ -4,25 +4,22 @@ Whatever else stands at a path, a user's own folder or another run, is refused a
 time works in a run folder.
 """
 
-import importlib.metadata
 import itertools
 import json
 import os
-import platform
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from d2dfl.config import Config
-from d2dfl.config.seeds import are_seeds
 from d2dfl.errors import UserError
 from d2dfl.experiment.cells import CELLS, FAILURES
 from d2dfl.experiment.logs import LOG
-from d2dfl.plugins import loaded_files
+from d2dfl.experiment.mark import Plan, read_mark
 from d2dfl.storage import (
     LOCK,
     MARK,
@@ -30,7 +27,6 @@ from d2dfl.storage import (
     TakenError,
     locked,
     make_folder,
-    read_json,
     read_text,
     remove_parts,
     write_whole,
@@ -39,31 +35,8 @@ from d2dfl.storage import (
 if TYPE_CHECKING:
     from d2dfl.experiment.checkpoints import Checkpoints
 
-FORMAT = 2
 CONFIG, RESULTS, TABLE = "config.toml", "results.json", "table.md"
-PACKAGES = ("d2dfl", "numpy", "scipy", "numba", "torch", "scikit-learn")
-FolderKind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
 Again = Literal["refuse", "resume", "add"]  # where the folder holds a run of this kind already
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a run folder is for. Two runs with the same plan give the same results."""
-
-    kind: FolderKind
-    config: str = ""  # TOML
-    choices: dict[str, Any] = field(default_factory=dict)  # plain values: methods, seeds, a scale
-
-    def mark(self) -> dict[str, Any]:
-        return {
-            "made_by": "d2dfl",
-            "format": FORMAT,
-            "kind": self.kind,
-            "plan": self.choices,
-            "config": self.config,
-            "versions": versions(),
-            **({"plugins": plugins} if (plugins := loaded_files()) else {}),
-        }
 
 
 @dataclass(frozen=True)
@@ -215,42 +188,6 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def read_mark(path: Path) -> dict[str, Any]:
-    """What the mark of a run folder says; a `UserError` for any other folder."""
-    try:
-        mark = read_json(path / MARK, "a run folder")
-    except UserError:
-        mark = None
-    if not isinstance(mark, dict) or mark.get("made_by") != "d2dfl":
-        raise UserError(f"{path} is not a run folder of d2dfl")
-    if mark.get("format") != FORMAT:
-        raise UserError(f"{path} was written by another version of d2dfl: run it anew into another folder")
-    if not isinstance(mark.get("plan"), dict) or not isinstance(mark.get("config"), str):
-        raise UserError(f"{path / MARK} was changed by hand: it has no plan or no config")
-    return mark
-
-
-def plugins_of(path: Path) -> list[str]:
-    """Plug-ins that a run folder was made with, and that are not loaded now."""
-    files = read_mark(path).get("plugins")
-    here = {Path(file).name for file in loaded_files()}
-    names = files if isinstance(files, list) else []
-    return [name for name in names if isinstance(name, str) and Path(name).name not in here]
-
-
-def comparison_in(path: Path) -> tuple[Config, list[str], list[int]]:
-    """The configuration, the methods and the seeds of a run folder, to run it again."""
-    mark = read_mark(path)
-    if mark.get("kind") != "comparison":
-        raise UserError(f"{path} holds no comparison: give a folder that `run` or `compare` made")
-    methods, seeds = mark["plan"].get("methods"), mark["plan"].get("seeds")
-    if not isinstance(methods, list) or not methods or not all(isinstance(name, str) for name in methods):
-        raise UserError(f"{path / MARK} was changed by hand: its methods are not a list of names")
-    if not are_seeds(seeds):
-        raise UserError(f"{path / MARK} was changed by hand: its seeds are not a list of whole numbers")
-    return Config().with_toml(mark["config"]), methods, seeds
-
-
 def _check(path: Path, plan: Plan, again: Again) -> None:
     """Refuse a folder that is not ours, or holds something else."""
     try:
@@ -292,15 +229,3 @@ def _difference(path: Path, then: str, now: str) -> str:
 
 def _named(choices: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in choices.items())[:80]
-
-
-def versions() -> dict[str, str]:
-    """What the numbers were made with."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in PACKAGES}}
-
-
-def _version(name: str) -> str:
-    try:
-        return importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return "not installed"  # run from a source tree

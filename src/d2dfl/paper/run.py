@@ -21,7 +21,8 @@ from d2dfl.experiment.cell import Cell
 from d2dfl.experiment.cells import StoredCell, stored
 from d2dfl.experiment.gpu import run_on_gpu
 from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, GridTask, run_grid
-from d2dfl.experiment.store import Plan, RunFolder, read_mark, run_folder
+from d2dfl.experiment.mark import Plan, read_mark
+from d2dfl.experiment.store import RunFolder, run_folder
 from d2dfl.paper.catalogue import load_experiment
 from d2dfl.paper.experiment import SCALES, Experiment
 from d2dfl.paper.findings import save_findings

@@ -199,7 +199,7 @@ class Learning(Common):
         given = {"data.dataset": self.data and str(self.data), "data.label": self.label, "data.device": self.device}
         given |= {"network.file": self.network and str(self.network)}
         config = config.with_(**{path: value for path, value in given.items() if value is not None})
-        from d2dfl.data.own_files import is_file
+        from d2dfl.data.own.files import is_file
         from d2dfl.experiment.inputs import configured_links, pinned  # imports PyTorch
 
         if self.data is not None and not is_file(str(self.data)):

@@ -173,14 +173,23 @@ class MarginalConfig(Section):
         500, "message budget per device and link it may have, everything counted", low=1, high=1_000_000_000
     )
     temperature: float = option(
-        0.6, "at the start, in mean gains a device could have alone per ln(choices)", low=0, high=1000000.0
+        0.7,
+        "at the start, in what a device expects of its best link, in the mean, per ln(choices)",
+        low=0,
+        high=1000000.0,
+    )
+    cycle: int = option(
+        250,
+        "messages of the budget that one cooling takes; what is left warms up again, and the best graph stays",
+        low=1,
+        high=1_000_000_000,
     )
     patience: int = option(
-        100, "rounds of turns in a row without a change after which all stop", low=1, high=1_000_000_000
+        100, "rounds of turns in a row without a change after which a cooling ends", low=1, high=1_000_000_000
     )
     spread: float = option(
         0.5,
-        "what fulfilling the claim of a device with one label is worth, in mean gains a device could have alone",
+        "what fulfilling the claim of a device with one label is worth, in what a device expects of its best link",
         low=0,
         high=1000000.0,
     )

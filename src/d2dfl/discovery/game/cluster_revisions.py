@@ -106,6 +106,7 @@ def revise_cluster_link(
         return False
     forced = old < 0 and not free
     if forced or keeps(learner, key, receiver, change, expected, temperature, noise):
+        learner.gained[0] += change
         return True
     _, messages, _ = _put_link(board, terms, play, learner, receiver, edge, old, 4 * messages)
     learner.spent[receiver] += messages

@@ -27,14 +27,17 @@ class LearnerState(NamedTuple):
     introduced: NDArray[np.float64]  # [transmitter, label] worth of giving, as told at the start
     bonus: NDArray[np.float32]  # data clusters: [receiver, slot] what the transmitter itself won when it was tried last
     claim: NDArray[np.float32]  # [receiver, slot] what the link is worth to the receiver beyond the objective
-    unit: NDArray[np.float64]  # [1] mean gain that a device could have alone
-    account: NDArray[np.int64]  # [device] messages that its revisions may take
+    unit: NDArray[np.float64]  # [1] what a device expects of its best link, in the mean
+    account: NDArray[np.int64]  # [device] messages that its revisions may take until this cycle ends
     spent: NDArray[np.int64]  # [device] messages that they took
+    began: NDArray[np.int64]  # [device] those that they had taken when this cycle began
     taking_turns: NDArray[np.bool_]  # [device] still revises
     draws: NDArray[np.int64]  # [device] random numbers used
     turns: NDArray[np.int64]  # [device] revisions
     holder: NDArray[np.int64]  # [1] whose turn was last; NO_DEVICE at the beginning
     quiet: NDArray[np.int64]  # [1] turns in a row that changed nothing, which the token counts
+    gained: NDArray[np.float64]  # [1] what moves have brought so far, claims included, which the token adds up
+    carried: NDArray[np.int64]  # [1] real numbers that the token carries
     messages: NDArray[np.float64]  # [1] sent by all
     counts: NDArray[np.float64]  # [1] counts inside them
     reals: NDArray[np.float64]  # [1] real numbers inside them
@@ -42,12 +45,12 @@ class LearnerState(NamedTuple):
 
 
 class Cooling(NamedTuple):
-    """How a device's temperature falls with what it has spent of its account."""
+    """How a device's temperature falls with what it has spent of its account in one cycle."""
 
     hot: float  # temperature at the beginning
     cold: float  # share of the account from which on it is 0
     restless: float  # of `hot`: proposals are at least this noisy, also when only what improves is kept
-    patience: int  # turns in a row without a change after which all stop
+    patience: int  # turns in a row without a change after which the cycle ends
 
 
 @leaf

@@ -9,7 +9,7 @@ been claimed. A device with a single label claims one pair of it with a label th
 these the most alike (`Network.label_distance`, partition/sketches.py), or the next label in turn where devices do not know what is
 alike. The list makes as many rounds as a device may have links.
 
-A claim counts as `marginal.spread` of the mean gain that a device could have alone, so it decides between links of nearly equal
+A claim counts as `marginal.spread` of what a device expects of its best link in the mean, so it decides between links of nearly equal
 worth. It is not part of the objective, of which it may cost a little.
 """
 

@@ -18,7 +18,7 @@ from d2dfl.compiled import leaf, part
 from d2dfl.discovery.equations.reward import budget_term, cluster_weight
 from d2dfl.discovery.game.learning import say
 from d2dfl.discovery.game.offers import make_offer, tell_expected_prices, tell_prices
-from d2dfl.discovery.game.requests import fill_requests, link, unlink
+from d2dfl.discovery.game.requests import fill_requests, link, link_behind, unlink
 from d2dfl.discovery.game.rewards import reward_of
 
 REFUSED = np.int64(-1)
@@ -202,7 +202,7 @@ def put_link(
     for other in range(edges):
         for label in range(partitions):
             before[other, label] = play.request[receiver, other, label]
-    known = np.empty((3, partitions))
+    known, ahead = np.empty((3, partitions)), play.previous[receiver * edges + edge]
     recall(told, receiver, edge, known)
     _know(told, receiver, edge, offer)
     _wish(board, terms, play, receiver, edge, slot)
@@ -215,6 +215,12 @@ def put_link(
     if pool < 0 or done < size:
         _know(told, receiver, edge, known)
         _wish(board, terms, play, receiver, edge, old)
+        if (
+            pool < 0 and old >= 0
+        ):  # of which nobody has heard: the transmitter serves it at its place in the line, as before
+            request, transmitter = receiver * edges + edge, board.candidates[receiver, old]
+            unlink(play.first, play.following, play.previous, transmitter, request)
+            link_behind(play.first, play.following, play.previous, transmitter, request, ahead)
         _, back, _ = _request_all(board, terms, play, learner, receiver, concerned, done, UNLIMITED)
         return 0.0, messages + back, False
     return change + renew(board, terms, play, receiver), messages, True

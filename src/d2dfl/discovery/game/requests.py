@@ -126,3 +126,15 @@ def link(first: Any, following: Any, previous: Any, transmitter: Any, request: A
     following[request] = behind
     if behind >= 0:
         previous[behind] = request
+
+
+@leaf
+def link_behind(first: Any, following: Any, previous: Any, transmitter: Any, request: Any, ahead: Any) -> None:
+    """Put a request into a transmitter's list behind another one; at its head where `ahead` is -1."""
+    if ahead < 0:
+        link(first, following, previous, transmitter, request)
+        return
+    behind = following[ahead]
+    following[ahead], previous[request], following[request] = request, ahead, behind
+    if behind >= 0:
+        previous[behind] = request

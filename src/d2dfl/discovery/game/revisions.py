@@ -10,6 +10,7 @@ import numpy as np
 from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.game.cluster_revisions import revise_cluster_link
 from d2dfl.discovery.game.draws import uniform
+from d2dfl.discovery.game.expectations import expected_worth, standing_of
 from d2dfl.discovery.game.learning import (
     ASKED,
     HOPELESS,
@@ -22,9 +23,21 @@ from d2dfl.discovery.game.learning import (
     keeps,
     say,
 )
-from d2dfl.discovery.game.offers import expected_worth, make_offer, standing_of
+from d2dfl.discovery.game.offers import make_offer
 from d2dfl.discovery.game.requesting import UNLIMITED, put_link, recall
 from d2dfl.discovery.game.state import NO_LINK, taken
+
+
+@leaf
+def _top(value: Any, extra: Any, old: Any, best: Any) -> Any:
+    """The slot that looks best, or NO_LINK where none is above `best`; where two are alike it is the present one."""
+    top: Any = NO_LINK
+    for slot in range(len(value)):
+        if value[slot] > HOPELESS and (
+            value[slot] + extra[slot] > best + SLIGHT or (slot == old and value[slot] + extra[slot] > best - SLIGHT)
+        ):
+            top, best = slot, value[slot] + extra[slot]
+    return top
 
 
 @part
@@ -56,13 +69,7 @@ def _choose(
         extra[slot] = gumbel(learner, key, receiver, noise) + learner.claim[receiver, slot]
     number = 0
     while True:
-        top: Any = NO_LINK
-        best = best_none
-        for slot in range(slots):
-            if value[slot] > HOPELESS and (
-                value[slot] + extra[slot] > best + SLIGHT or (slot == old and value[slot] + extra[slot] > best - SLIGHT)
-            ):
-                top, best = slot, value[slot] + extra[slot]
+        top = _top(value, extra, old, best_none)
         place = -1
         for known in range(number):
             place = known if asked[known] == top else place
@@ -114,6 +121,7 @@ def _revise_link(
     beyond = (learner.claim[receiver, top] if top >= 0 else 0.0) - (learner.claim[receiver, old] if old >= 0 else 0.0)
     forced = old < 0 and not free
     if forced or keeps(learner, key, receiver, change + beyond, expected + beyond, temperature, noise):
+        learner.gained[0] += change + beyond
         return True
     _, messages, _ = put_link(board, terms, play, learner, receiver, edge, old, before, UNLIMITED)
     learner.spent[receiver] += messages
@@ -123,7 +131,8 @@ def _revise_link(
 @leaf
 def _temperatures(learner: Any, cooling: Any, key: Any, device: Any) -> Any:
     """A device's temperature by what it has spent, and the noise on its proposals, of which some stays when it is cold."""
-    fallen = learner.spent[device] / (cooling.cold * learner.account[device])
+    spent, account = learner.spent[device] - learner.began[device], learner.account[device] - learner.began[device]
+    fallen = spent / (cooling.cold * account)
     temperature = cooling.hot * max(0.0, 1.0 - fallen)
     draw = uniform(key, learner.turns[device] + RESTLESSNESS)
     return temperature, max(temperature, 2.0 * draw * cooling.restless * cooling.hot)
@@ -161,7 +170,7 @@ def take_turns(
             edge = learner.turns[device] % edges
             learner.turns[device] += 1
             if learner.holder[0] != NO_DEVICE and learner.holder[0] != device:
-                say(learner, TURN, TURN, len(play.used))
+                say(learner, TURN, TURN, learner.carried[0])
                 learner.spent[device] += TURN
             learner.holder[0] = device
             temperature, noise = _temperatures(learner, cooling, keys[device], device)

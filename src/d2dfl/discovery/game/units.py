@@ -1,32 +1,43 @@
-"""What temperatures are measured in: the best gain that a device could have if nobody else asked for anything."""
+"""What temperatures are measured in: what a device expects of its best link while nobody else asks for anything."""
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel, part
+from d2dfl.discovery.equations.reward import Terms
+from d2dfl.discovery.game.board import Board
 from d2dfl.discovery.game.estimates import HOPELESS, clustered_gains
-from d2dfl.discovery.game.offers import Told, expected_worth, standing_of
+from d2dfl.discovery.game.expectations import expected_worth, standing_of
+from d2dfl.discovery.game.offers import Told, introductory_prices
 from d2dfl.discovery.game.rewards import labelled_score
 
 
+def introduced_worth(board: Board, terms: Terms) -> NDArray[np.float64]:
+    """[transmitter, label] worth of giving a datapoint, as introductions tell it; empty where partitions are data clusters."""
+    if board.gauss is not None:
+        return np.zeros((0, board.counts.shape[1]))
+    return np.asarray(introductory_prices(board, terms))
+
+
 @kernel
-def gains_alone(board: Any, terms: Any, play: Any, useful: Any) -> Any:
-    """[device] the best gain that it could have, from a game without links."""
+def gains_alone(board: Any, terms: Any, play: Any, introduced: Any, useful: Any) -> Any:
+    """[device] what it expects of its best link, from a game without links; 0 where that is a loss."""
     gains = np.empty(len(useful))
     for receiver in range(len(useful)):
-        gains[receiver] = _best_alone(board, terms, play, board.gauss, useful, receiver)
+        gains[receiver] = _best_alone(board, terms, play, board.gauss, introduced, useful, receiver)
     return gains
 
 
 @part
-def _best_alone(board: Any, terms: Any, play: Any, gauss: Any, useful: Any, receiver: Any) -> Any:
+def _best_alone(board: Any, terms: Any, play: Any, gauss: Any, introduced: Any, useful: Any, receiver: Any) -> Any:
     slots, best = useful.shape[1], 0.0
     gains = np.empty(slots)
     for slot in range(slots):
         gains[slot] = HOPELESS
     if gauss is None:
-        _labelled_gains(board, terms, play, useful, receiver, gains)
+        _labelled_gains(board, terms, play, introduced, useful, receiver, gains)
     else:
         clustered_gains(board, terms, play, gauss, useful, receiver, gains)
     for slot in range(slots):
@@ -35,8 +46,8 @@ def _best_alone(board: Any, terms: Any, play: Any, gauss: Any, useful: Any, rece
 
 
 @part
-def _labelled_gains(board: Any, terms: Any, play: Any, useful: Any, receiver: Any, gains: Any) -> None:
-    """What the receiver itself would gain from each transmitter if nobody else asked for anything."""
+def _labelled_gains(board: Any, terms: Any, play: Any, introduced: Any, useful: Any, receiver: Any, gains: Any) -> None:
+    """What the receiver expects of a link to each transmitter by what introductions tell: for itself, and for the transmitter."""
     partitions, edges = board.counts.shape[1], play.slots.shape[1]
     zero, nothing = np.zeros(partitions), np.zeros((receiver + 1, edges, partitions))
     nobody, told = (zero, zero, zero), Told(nothing, nothing, nothing)
@@ -47,3 +58,6 @@ def _labelled_gains(board: Any, terms: Any, play: Any, useful: Any, receiver: An
             expected_worth(board, terms, play, told, standing, 0.0, receiver, np.int64(0), slot, nobody, after, sent)
             local = labelled_score(board, terms, receiver, after, sent, board.drop[receiver, slot])
             gains[slot] = terms.own * (local - play.local[receiver])
+            transmitter = board.candidates[receiver, slot]
+            for label in range(partitions):
+                gains[slot] += introduced[transmitter, label] * (sent[label] - standing.sent[label])

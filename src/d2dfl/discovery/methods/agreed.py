@@ -14,7 +14,7 @@ LARGEST_GAIN = 1e6  # that a device adds to the mean gain
 GAINS = (
     3  # numbers of the second sum: best own gain, links over which something could move, whether it would claim a pair
 )
-END = 2  # messages a device: the turns are over, and its answer
+END = 2  # messages a device: a cycle is over, stay or go back, and its answer
 
 
 def gain_words(devices: int) -> FixedPoint:
@@ -27,12 +27,17 @@ def sums_cost(devices: int, partitions: int, sketches: list[int]) -> SumCost:
     return masked_sum_cost(devices, [partitions, GAINS, *sketches], word_bits=WORD_BITS)
 
 
-def sure_costs(edges: int, lists: float, sums: SumCost, devices: int) -> int:
+def cycles_of(config: MarginalConfig) -> int:
+    """Coolings that the budget is for."""
+    return max(1, config.messages // config.cycle)
+
+
+def sure_costs(edges: int, lists: float, sums: SumCost, devices: int, cycles: int) -> int:
     """Messages that a device puts by, besides its introductions."""
-    return NEGOTIATION * edges + END + int(lists) + math.ceil(sums.messages / devices)
+    return NEGOTIATION * edges + END * cycles + int(lists) + math.ceil(sums.messages / devices)
 
 
 def first_temperature(config: MarginalConfig, unit: float, choices: float) -> float:
-    """unit: the mean over the devices of the best gain that each could have alone; choices: links that each may weigh, in the mean."""
+    """unit: the mean over the devices of what each expects of its best link; choices: links that each may weigh, in the mean."""
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     return config.temperature * unit / max(math.log(choices), 1.0)

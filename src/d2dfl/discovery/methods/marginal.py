@@ -14,10 +14,12 @@ move's marginal contribution, J with it minus J without. It is kept if it improv
 as often as log-linear learning does. Else it is taken back. So the game is an exact potential game with the network's
 objective as its potential, estimates only decide what is tried, and a cold network never gets worse.
 
-Nobody knows anything of the whole network but two masked sums at the start (the population's counts; the mean gain and the mean
-number of choices, in which temperatures are measured). A device's temperature falls with what it has spent of its own account. From COLD of it
+Nobody knows anything of the whole network but two masked sums at the start (the population's counts; the mean worth of a first link and the
+mean number of choices, in which temperatures are measured). A device's temperature falls with what it has spent of its own account. From COLD of it
 on only improvements are kept, and proposals stay noisy, so that other links are tried than those that look best. A token
-brings the turn to the next device and counts the turns since something changed. Never is more spent than the account, V, Q and U
+brings the turn to the next device and counts the turns since something changed. With a budget for several coolings (`marginal.cycle`),
+devices warm up again, half as hot. The token adds up what moves brought; who holds it at the end of a cycle tells all whether that
+is the best so far. If so, each remembers its own side of every link; if not, each goes back to what it remembers. Never is more spent than the account, V, Q and U
 over the final links included: a request says how many messages it may take, and whoever would need more refuses. PAPER.md lists
 which numbers cross which link.
 """
@@ -31,17 +33,19 @@ from d2dfl.config.sections.graph import MarginalConfig
 from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
+from d2dfl.discovery.game.cycles import BestCycle, begin_cycle
 from d2dfl.discovery.game.learning import NO_DEVICE, TURN, Cooling, LearnerState
-from d2dfl.discovery.game.offers import introductory_prices, nothing_told
+from d2dfl.discovery.game.offers import nothing_told
 from d2dfl.discovery.game.pair_claims import claim_values
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.game.state import start
-from d2dfl.discovery.game.units import gains_alone
+from d2dfl.discovery.game.units import gains_alone, introduced_worth
 from d2dfl.discovery.methods.agreed import (
     COLD,
     END,
     LARGEST_GAIN,
     RESTLESS,
+    cycles_of,
     first_temperature,
     gain_words,
     sums_cost,
@@ -66,6 +70,7 @@ def introduce(
     spread: float = 0.0,
     edges: int = 1,
     label_distance: NDArray[np.float64] | None = None,
+    cycles: int = 1,
 ) -> LearnerState:
     """Each transmitter tells each receiver that hears it what it can spare of what it trusts it with, and what giving a
     datapoint of it is worth to itself. What that and all else that is sure to come costs is taken off the accounts.
@@ -77,14 +82,14 @@ def introduce(
     heard = known.sum(axis=1)
     if board.gauss is None:
         useful = known & _useful(board)
-        introduced = np.asarray(introductory_prices(board, terms))
         numbers, told_sums, times = partitions, 0.0, 1
     else:
         # Clusters of the transmitter there and of the receiver back, and everybody's sums to begin with.
-        useful, introduced = known, np.zeros((0, partitions))
+        useful = known
         d = components_of(board.gauss.own.shape[2])
         numbers, told_sums, times = int(partitions * (d + d * (d + 1) / 2.0)), 2.0 * (d * (d + 1.0) + 2.0 * d + 2.0), 2
-    unit = unit_of(board, terms, useful, edges)
+    introduced = introduced_worth(board, terms)
+    unit = unit_of(board, terms, introduced, useful, edges)
     claim, lists, sketches = _claims(board, terms, known, spread * unit, edges, label_distance)
     told = (devices, edges, partitions) if board.gauss is None else (0, edges, partitions)
     sums = sums_cost(devices, partitions, sketches)
@@ -98,14 +103,19 @@ def introduce(
         bonus=np.zeros(known.shape if board.gauss is not None else (0, 0), dtype=np.float32),
         claim=claim,
         unit=np.array([unit]),
-        account=budget - times * heard - sure_costs(edges, lists, sums, devices),
+        account=budget - times * heard - sure_costs(edges, lists, sums, devices, cycles),
         spent=np.zeros(devices, dtype=np.int64),
+        began=np.zeros(devices, dtype=np.int64),
         taking_turns=np.asarray(useful.any(axis=1)),
         draws=np.zeros(devices, dtype=np.int64),
         turns=np.zeros(devices, dtype=np.int64),
         holder=np.full(1, NO_DEVICE),
         quiet=np.zeros(1, dtype=np.int64),
-        messages=np.array([introductions + END * (devices - 1) + TURN * idle + lists * devices + sums.messages]),
+        gained=np.zeros(1),
+        carried=np.full(1, len(board.budget) if cycles == 1 else 2 * len(board.budget) + 2),
+        messages=np.array(
+            [introductions + cycles * END * (devices - 1) + TURN * idle + lists * devices + sums.messages]
+        ),
         counts=np.array([introductions * partitions + lists * devices * partitions * (partitions - 1) / 2.0]),
         reals=np.array([numbers * introductions + told_sums * devices]),
         bits=np.array([sums.bits]),
@@ -158,7 +168,8 @@ def find(task: Task) -> LinkChoice:
     config, board, terms = task.config.marginal, task.board(), task.terms
     free = free_choice(board, task.config.discovery.no_link)
     budget = config.messages * task.edges  # a device with several links has as many to negotiate
-    learner = introduce(board, terms, budget, config.spread, task.edges, task.network.label_distance)
+    cycles = cycles_of(config)
+    learner = introduce(board, terms, budget, config.spread, task.edges, task.network.label_distance, cycles)
     play = start(board, terms, task.edges)
     if task.network.devices == 1:
         return LinkChoice(play.slots)
@@ -166,11 +177,14 @@ def find(task: Task) -> LinkChoice:
         logging.getLogger("d2dfl").warning(TOO_LITTLE, budget, budget - int(learner.account.min()))
         return LinkChoice(play.slots)
     keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
-    cooling = cooling_of(learner, config)
-    whole, device = max(int(learner.account.sum()), 1), np.int64(0)
-    while device != NO_DEVICE:
-        device = take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, device, _stride(learner))
-        task.progress(min(float(learner.spent.sum()) / whole, 1.0))
+    cooling, whole, best = cooling_of(learner, config), learner.account.copy(), BestCycle()
+    for cycle in range(cycles):
+        now, device = begin_cycle(learner, cooling, whole, cycle, cycles), np.int64(0)
+        while device != NO_DEVICE:
+            device = take_turns(board, board.gauss, terms, play, learner, now, keys, free, device, _stride(learner))
+            task.progress(min(float(learner.spent.sum()) / max(int(whole.sum()), 1), 1.0))
+        if cycles > 1:
+            best.stay_or_go_back(play, learner)
     discovery = task.config.discovery
     bits = float(learner.counts[0]) * discovery.count_bits + float(learner.reals[0]) * discovery.real_bits
     bits += float(learner.bits[0])
@@ -182,10 +196,12 @@ def _stride(learner: LearnerState) -> int:
     return 1 + int(learner.account.sum()) // (8 * STRIDES)
 
 
-def unit_of(board: Board, terms: Terms, useful: NDArray[np.bool_], edges: int) -> float:
-    """What temperatures and claims are measured in: the mean over the devices of the best gain that each could have alone."""
+def unit_of(
+    board: Board, terms: Terms, introduced: NDArray[np.float64], useful: NDArray[np.bool_], edges: int
+) -> float:
+    """What temperatures and claims are measured in: the mean over the devices of what each expects of its best link."""
     word = gain_words(len(useful))
-    gains = np.minimum(gains_alone(board, terms, start(board, terms, edges), useful), LARGEST_GAIN)
+    gains = np.minimum(gains_alone(board, terms, start(board, terms, edges), introduced, useful), LARGEST_GAIN)
     return float(word.numbers(word.words(gains).sum(keepdims=True))[0]) / len(gains)
 
 

@@ -28,14 +28,14 @@ from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.rewards import agreement_in
 from d2dfl.discovery.game.search import anneal, descend, usual_change
 from d2dfl.discovery.game.state import NO_LINK, load, set_link, start, total
-from d2dfl.discovery.game.units import gains_alone
+from d2dfl.discovery.game.units import gains_alone, introduced_worth
 from d2dfl.discovery.methods import greedy, marginal
 from d2dfl.discovery.methods.costs import exact_nodes, sweep_effort
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.progress import silent
 from d2dfl.rng import device_keys
 
-HOT, COLD = 0.3, 0.01  # annealing, in units of the mean gain a device could have alone
+HOT, COLD = 0.3, 0.01  # annealing, in units of what a device expects of its best link, in the mean
 ROUNDS = 4  # of random links, to see how much a link changes
 NARROW = 100  # steps of the one-dimensional search in the bound
 
@@ -265,7 +265,8 @@ def find(task: Task) -> LinkChoice:
     """The best graph that can be found, with a proof or an upper bound where there is one."""
     board, terms = task.board(), task.terms
     empty = start(board, terms, task.edges)
-    unit = float(gains_alone(board, terms, empty, board.candidates >= 0).mean()) or 1.0
+    gains = gains_alone(board, terms, empty, introduced_worth(board, terms), board.candidates >= 0)
+    unit = float(gains.mean()) or 1.0
     best = _search(task, board, unit)
     devices, slots = board.candidates.shape
     nodes = exact_nodes(task.config.optimum.nodes, devices, slots, task.edges, terms.clustered)

@@ -6,7 +6,7 @@ whoever looks best, tries it, and keeps it or takes it back, as methods/marginal
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from d2dfl.discovery.plain.reference import plain_uniform
 from d2dfl.discovery.protocol.giving import SAME
@@ -18,14 +18,28 @@ from d2dfl.discovery.protocol.messages import (
     Grant,
     Introduction,
     Message,
+    NextCycle,
     Now,
     Offer,
+    Ready,
     Reply,
     Request,
     Taken,
     Token,
 )
-from d2dfl.discovery.protocol.revision import ASKED, LEAST_MOVE, NO_LINK, SLIGHT, TURN, UNLIMITED, Move, Revision, Rules
+from d2dfl.discovery.protocol.remembered import Remembered
+from d2dfl.discovery.protocol.revision import (
+    ASKED,
+    LEAST_MOVE,
+    NO_LINK,
+    REHEAT,
+    SLIGHT,
+    TURN,
+    UNLIMITED,
+    Move,
+    Revision,
+    Rules,
+)
 from d2dfl.discovery.protocol.transmitter import Transmitter
 from d2dfl.discovery.protocol.weighing import Clusters, expected_worth, nothing_told
 
@@ -45,9 +59,13 @@ class Device(Transmitter):
     turns: int = 0
     token: Token | None = None
     ended: bool = False
+    cycle: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._began = 0  # what it had spent when this cycle began
+        self._remembered: Remembered | None = None
+        self._getting_ready: set[int] = set()  # who has not said yet whether it goes on with the next cycle
         self._revision: Revision | None = None
         self._start_outside = 0.0
         self._useful: list[int] | None = None
@@ -69,18 +87,30 @@ class Device(Transmitter):
 
     @property
     def may_go_on(self) -> bool:
-        return bool(self.useful) and self.account - self.spent >= TURN + LEAST_MOVE
+        return bool(self.useful) and self._left >= TURN + LEAST_MOVE
+
+    @property
+    def _limit(self) -> int:
+        """What it may have spent when this cycle ends."""
+        cycles = self.rules.cycles if self.rules else 1
+        return self._began + (self.account - self._began) // (cycles - self.cycle)
+
+    @property
+    def _left(self) -> int:
+        return self._limit - self.spent
 
     def best_alone(self) -> float:
-        """The best gain that it could have if nobody else asked: its part of the unit of temperatures."""
+        """What it expects of its best link while nobody else asks: its part of the unit of temperatures."""
         here, best = self.holdings.standing(), 0.0
         for slot in self.useful:
             link = Link(slot, self.holdings.wishes([slot])[0], [], nothing_told(self.holdings, slot))
             after, sent, there = self.holdings.kept(), self.holdings.kept(), self.holdings.heard[slot]
+            gain = 0.0
             for label, amount in enumerate(self.holdings.expected(link)):
                 sent[label] += amount
                 after[label] += amount * there.arrives
-            best = max(best, self.holdings.weight * (self.holdings.worth(after, sent, there.drop) - here))
+                gain += amount * there.giving[label]  # to the transmitter
+            best = max(best, gain + self.holdings.weight * (self.holdings.worth(after, sent, there.drop) - here))
         return best
 
     # Messages
@@ -101,6 +131,8 @@ class Device(Transmitter):
             Grant: self._granted,
             Token: self._begin,
             Taken: lambda *_: [],
+            NextCycle: self._next_cycle,
+            Ready: self._ready,
             End: self._end,
         }
 
@@ -112,7 +144,8 @@ class Device(Transmitter):
         return []
 
     def _end(self, sender: int, content: Content) -> list[Message]:
-        self.ended = True
+        assert isinstance(content, End)
+        self._finish(content.back)
         return [self._say(sender, Taken())]
 
     # As a receiver
@@ -159,9 +192,10 @@ class Device(Transmitter):
         assert self.rules is not None
         edge = self.turns % len(self.holdings.links)
         self.turns += 1
-        hot = self.rules.hot
-        temperature = hot * max(0.0, 1.0 - self.spent / (self.rules.cold * self.account))
-        restless = 2.0 * plain_uniform(self.key, self.turns + (1 << 40)) * self.rules.restless * hot
+        hot = self.rules.hot * (REHEAT if self.cycle else 1.0)
+        fallen = (self.spent - self._began) / (self.rules.cold * (self._limit - self._began))
+        temperature = hot * max(0.0, 1.0 - fallen)
+        restless = 2.0 * plain_uniform(self.key, self.turns + (1 << 40)) * self.rules.restless * self.rules.hot
         noise = max(temperature, restless)
         extra = {NO_LINK: self._gumbel(noise)} if self.free else {}
         others = {link.slot for place, link in enumerate(self.holdings.links) if link and place != edge}
@@ -209,7 +243,7 @@ class Device(Transmitter):
                     top, best = slot, worth
         if top in (old, NO_LINK) or top in revision.answers:
             return self._pass_on(False) if top == old else self._try(old, top)
-        if len(revision.answers) == ASKED or self.account - self.spent < 2:
+        if len(revision.answers) == ASKED or self._left < 2:
             return self._pass_on(False)
         self.spent += 2
         revision.asking = self.holdings.heard[top].device
@@ -237,7 +271,7 @@ class Device(Transmitter):
 
     def _left_for_telling(self, concerned: int, undoing: bool) -> int:
         """Messages that a move may cost beyond those to the transmitters concerned; what is taken back was put by before."""
-        return UNLIMITED if undoing else self.account - self.spent - 4 * concerned
+        return UNLIMITED if undoing else self._left - 4 * concerned
 
     def _allowance(self, move: Move) -> int:
         """Messages that the next transmitter may spend on telling others, when as many may be needed to take it back."""
@@ -341,6 +375,7 @@ class Device(Transmitter):
         beyond = self.claim.get(move.slot, 0.0) - self.claim.get(old, 0.0)
         forced = old == NO_LINK and not self.free
         if forced or self._keeps(change + beyond, revision.expected + beyond):
+            self._add_gain(change + beyond)
             return self._pass_on(True)
         return self._move(move.after, move.before, undoing=True)
 
@@ -362,7 +397,7 @@ class Device(Transmitter):
                 more_worth -= self.clusters.term(self.holdings, cluster, use[cluster])
                 use[cluster] += more
                 more_worth += self.clusters.term(self.holdings, cluster, use[cluster])
-        self.token = Token(tuple(use), token.quiet, token.stopped)
+        self.token = replace(token, use=tuple(use))
         return self._decide(change + more_worth)
 
     def _pass_on(self, changed: bool, stop: bool = False) -> list[Message]:
@@ -376,9 +411,64 @@ class Device(Transmitter):
         order = [(self.number + step) % rules.devices for step in range(1, rules.devices + 1)]
         following = [name for name in order if name not in stopped]
         if not following or quiet >= rules.patience * rules.devices:
-            self.ended = True
-            return [self._say(name, End()) for name in order if name != self.number]
-        return [self._say(following[0], Token(token.use, quiet, frozenset(stopped)))]
+            return self._end_cycle(token)
+        return [self._say(following[0], replace(token, quiet=quiet, stopped=frozenset(stopped)))]
+
+    # Cycles
+
+    def _add_gain(self, gain: float) -> None:
+        if self.token is not None:  # which is not there when all revise at once
+            self.token = replace(self.token, gained=self.token.gained + gain)
+
+    def _end_cycle(self, token: Token) -> list[Message]:
+        """Who holds the token at the end of a cycle tells everybody to stay or to go back."""
+        rules = self.rules
+        assert rules is not None
+        back = token.best is not None and token.gained <= token.best[0] + SLIGHT
+        gained, use = token.best if back and token.best else (token.gained, token.use)
+        others = [(self.number + step) % rules.devices for step in range(1, rules.devices)]
+        if token.cycle + 1 == rules.cycles:
+            self._finish(back)
+            return [self._say(name, End(back)) for name in others]
+        self._turn_over(back)
+        stopped = frozenset() if self.may_go_on else frozenset({self.number})
+        self.token = Token(use, 0, stopped, token.cycle + 1, gained, (gained, use))
+        self._getting_ready = set(others)
+        return [self._say(name, NextCycle(back)) for name in others]
+
+    def _next_cycle(self, sender: int, content: Content) -> list[Message]:
+        assert isinstance(content, NextCycle)
+        self._turn_over(content.back)
+        return [self._say(sender, Ready(self.may_go_on))]
+
+    def _ready(self, sender: int, content: Content) -> list[Message]:
+        """When all are ready, the lowest number that goes on begins."""
+        assert isinstance(content, Ready)
+        token, rules = self.token, self.rules
+        assert token is not None
+        assert rules is not None
+        if not content.goes_on:
+            token = self.token = replace(token, stopped=token.stopped | {sender})
+        self._getting_ready.discard(sender)
+        if self._getting_ready:
+            return []
+        self.token = None
+        going = [name for name in range(rules.devices) if name not in token.stopped]
+        return [self._say(going[0], token)] if going else self._end_cycle(token)
+
+    def _turn_over(self, back: bool) -> None:
+        self._stay_or_go_back(back)
+        self._began, self.cycle = self.spent, self.cycle + 1
+
+    def _finish(self, back: bool) -> None:
+        self._stay_or_go_back(back)
+        self.ended = True
+
+    def _stay_or_go_back(self, back: bool) -> None:
+        if not back:
+            self._remembered = Remembered.of(self.holdings, self.giving)
+        elif self._remembered is not None:
+            self._remembered.restore(self.holdings, self.giving)
 
 
 def _told(offer: Offer) -> Told:

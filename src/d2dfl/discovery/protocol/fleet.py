@@ -96,9 +96,10 @@ class Fleet:
         self._deliver([Message(first, first, Token((0.0,) * self.clusters, 0, stopped))])
 
     def run_at_once(self, rules: Rules) -> None:
-        """Everybody revises by its own clock (own_clock.py) until all have told that they are done."""
+        """Everybody revises by its own clock (own_clock.py) until all have told that they are done: in one cycle, since
+        there is no moment that all remember alike."""
         for device in self.devices:
-            device.rules = rules
+            device.rules = rules._replace(cycles=1)
         clocks = [device for device in self.devices if isinstance(device, OwnClock)]
         self._deliver([message for device in clocks for message in device.first_wake()])
 

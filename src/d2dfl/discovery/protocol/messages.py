@@ -80,6 +80,9 @@ class Token:
     use: Vector
     quiet: int
     stopped: frozenset[int]
+    cycle: int = 0
+    gained: float = 0.0  # what moves have brought so far
+    best: tuple[float, Vector] | None = None  # what they had brought when it was most, and `use` then
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,24 @@ class Taken:
 
 
 @dataclass(frozen=True)
+class NextCycle:
+    """A cycle is over: remember how your links stand, or (back) go back to what you remember. Do you go on?"""
+
+    back: bool
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Done; whether the account pays for turns in the next cycle."""
+
+    goes_on: bool
+
+
+@dataclass(frozen=True)
 class End:
-    """The turns are over."""
+    """The turns are over: links stay as they are, or (back) as they are remembered."""
+
+    back: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,8 +137,8 @@ class Wake:
     after: float
 
 
-Question = Ask | Request | Now | Token | End | Outside | Done
-Answer = Offer | Grant | Reply | Taken | Total
+Question = Ask | Request | Now | Token | NextCycle | End | Outside | Done
+Answer = Offer | Grant | Reply | Taken | Ready | Total
 Content = Introduction | Question | Answer | Wake
 
 

@@ -10,6 +10,7 @@ TURN = 2  # messages that bring the token
 LEAST_MOVE = 4  # messages of the cheapest move there and back
 ASKED = 8  # transmitters that a device asks at most in one revision
 UNLIMITED = 1 << 40
+REHEAT = 0.5  # of the first temperature, with which later cycles begin
 NO_LINK = -1
 
 
@@ -19,8 +20,9 @@ class Rules(NamedTuple):
     hot: float  # temperature at the beginning
     cold: float  # share of the account from which on it is 0
     restless: float  # of `hot`: how noisy proposals stay
-    patience: int  # turns in a row without a change after which all stop
+    patience: int  # rounds of turns without a change after which a cycle ends
     devices: int
+    cycles: int = 1  # coolings, of which all but the first begin half as hot
 
 
 @dataclass

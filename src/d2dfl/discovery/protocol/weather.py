@@ -60,7 +60,7 @@ class Radio:
             if back != FOR_GOOD:
                 self._push(self._began + back, name, None)
         for post in self.posts:
-            post.device.rules = rules
+            post.device.rules = rules._replace(cycles=1)  # as in Fleet.run_at_once
             post.post(post.device.first_wake(), self.now)
             self._set_timer(post)
         self._run()

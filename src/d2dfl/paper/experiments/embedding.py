@@ -42,20 +42,21 @@ def points(scale: str) -> list[Point]:
 
 
 def measure(cells: Sequence[Cell]) -> list[Values]:
-    from d2dfl.experiment.pipeline import factory_of, train
-    from d2dfl.federation import Federated, State, embeddings
+    from d2dfl.experiment.pipeline import federations_of
+    from d2dfl.federation import State, embeddings, train_many
 
     config, dataset = cells[0].config, dataset_of(cells[0].config)
-    factory, shown = factory_of(config, dataset), slice(SHOWN)
+    ready, shown = federations_of(config, [prepared(cell) for cell in cells], dataset), slice(SHOWN)
     hard = np.isin(dataset.test_targets, HARD)
     found: dict[int, Values] = {}
 
-    def end(number: int, data: Federated, state: State) -> None:
-        places = embeddings(factory, data, state, dataset.test_inputs[hard])
+    def end(number: int, state: State) -> None:
+        data, _ = ready.runs[number]
+        places = embeddings(ready.factory, data, state, dataset.test_inputs[hard])
         values: Values = {"separation": separation(places, dataset.test_targets[hard])}
         if cells[number].seed == 0:
             places, labels = (
-                embeddings(factory, data, state, dataset.test_inputs[shown]),
+                embeddings(ready.factory, data, state, dataset.test_inputs[shown]),
                 dataset.test_targets[shown],
             )
             values |= {
@@ -65,7 +66,7 @@ def measure(cells: Sequence[Cell]) -> list[Values]:
             }
         found[number] = values
 
-    train(config, [prepared(cell) for cell in cells], dataset, on_end=end)
+    train_many(ready.factory, ready.runs, config.federation, states=ready.starts, on_end=end)
     return [found[number] for number in range(len(cells))]
 
 

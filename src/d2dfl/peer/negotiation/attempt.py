@@ -11,6 +11,7 @@ It stands or falls as a whole: nothing moves before it is over, so one that brea
 
 import math
 from collections import Counter
+from dataclasses import replace
 from enum import IntEnum
 from typing import Protocol
 
@@ -258,10 +259,9 @@ class Attempt:
         following = [(own + step) % size for step in range(1, size) if (own + step) % size not in stopped]
         said = [learner.Message(own, message.sender, learner.Taken())] if message.sender != own else []
         if following:
-            said.append(learner.Message(own, following[0], learner.Token(token.use, token.quiet, stopped)))
+            said.append(learner.Message(own, following[0], replace(token, stopped=stopped)))
         else:
-            self.device.ended = True
-            said += [learner.Message(own, name, learner.End()) for name in range(size) if name != own]
+            said += self.device._end_cycle(replace(token, stopped=stopped))  # nobody is left who revises
         self._say(said, now)
 
     def _say(self, messages: list[learner.Message], now: float) -> None:

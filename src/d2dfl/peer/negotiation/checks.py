@@ -16,6 +16,7 @@ ANSWERS: dict[type, type] = {
     learner.Request: learner.Grant,
     learner.Now: learner.Reply,
     learner.Token: learner.Taken,
+    learner.NextCycle: learner.Ready,
     learner.End: learner.Taken,
     learner.Done: learner.Taken,
     learner.Outside: learner.Total,
@@ -50,8 +51,14 @@ class Questions:
                 raise WireError("two requests at once")
             self._requests.add(sender)
         elif isinstance(content, learner.Token):
-            if at_once or device.token is not None or len(content.use) != len(device.clusters.budget):
+            clusters, rules = len(device.clusters.budget), device.rules
+            sizes = {len(content.use), clusters if content.best is None else len(content.best[1])}
+            known = rules is not None and content.cycle == device.cycle < rules.cycles
+            if at_once or device.token is not None or sizes != {clusters} or not known:
                 raise WireError("a token that does not fit")
+        elif isinstance(content, learner.NextCycle):
+            if at_once or device.token is not None or device.rules is None or device.cycle + 1 >= device.rules.cycles:
+                raise WireError("a cycle that does not fit")
         elif isinstance(content, learner.Done | learner.Outside) and not at_once:
             raise WireError("of another kind of discovery")
         elif isinstance(content, learner.Outside) and device.number not in device.clusters.heads:

@@ -102,11 +102,14 @@ class Seat:
         unit, choices = float(sums[0]) / self.size, 1.0 + float(sums[1]) / self.size
         marginal = self.config.marginal
         hot = first_temperature(marginal, unit, choices)
-        device.rules = Rules(hot, COLD, RESTLESS, marginal.patience, self.size)
+        # At once there is no moment that all would remember alike: one cooling.
+        cycles = 1 if self.agreed.at_once else max(1, self.agreed.messages // marginal.cycle)
+        device.rules = Rules(hot, COLD, RESTLESS, marginal.patience, self.size, cycles)
         device.free = self.config.discovery.no_link or len(device.useful) < len(device.holdings.heard)
         spread = marginal.spread * unit if sums[2] >= 1.0 and len(self.counts) > 2 else 0.0
         lists = 2.0 * self.agreed.links if spread > 0.0 else 0.0
-        cost = sure_costs(self.agreed.links, lists, sums_cost(self.size, len(self.counts), []), self.size)
+        sums_bill = sums_cost(self.size, len(self.counts), [])
+        cost = sure_costs(self.agreed.links, lists, sums_bill, self.size, cycles)
         device.account += self.budget - (self.size - 1) - cost
         return spread
 

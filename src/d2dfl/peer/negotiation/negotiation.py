@@ -42,7 +42,7 @@ class Plan:
         """Of all that must be the same everywhere."""
         config = self.config
         told = [labels, asdict(config.reward), config.marginal.spread, config.marginal.temperature]
-        told += [config.marginal.patience, config.network.threshold, config.discovery.no_link]
+        told += [config.marginal.patience, config.marginal.cycle, config.network.threshold, config.discovery.no_link]
         return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
 
 

@@ -15,6 +15,7 @@ from d2dfl.peer.wire.messages import Count, Hash, WireError
 
 MOST_TOLD = 1000  # labels in a discovery: more do not fit into a message
 MOST_LINKS = 50
+MOST_CYCLES = 1_000_000
 MOST_CLAIMS = 20_000  # pairs of labels on a list
 
 ATTEMPT_BYTES = 32
@@ -124,12 +125,16 @@ class Token(Said, frozen=True, tag=23):
     use: Use
     quiet: Count
     stopped: Places
+    cycle: Annotated[int, Meta(ge=0, le=MOST_CYCLES)]
+    gained: Worth
+    best: tuple[Worth, Use] | None
 
 
 class Taken(Said, frozen=True, tag=24): ...
 
 
-class End(Said, frozen=True, tag=25): ...
+class End(Said, frozen=True, tag=25):
+    back: bool
 
 
 class Outside(Said, frozen=True, tag=26):
@@ -143,7 +148,16 @@ class Total(Said, frozen=True, tag=27):
 class Done(Said, frozen=True, tag=28): ...
 
 
-Learned = Introduction | Ask | Offer | Request | Grant | Now | Reply | Token | Taken | End | Outside | Total | Done
+class NextCycle(Said, frozen=True, tag=29):
+    back: bool
+
+
+class Ready(Said, frozen=True, tag=30):
+    goes_on: bool
+
+
+Cycling = Token | Taken | NextCycle | Ready | End
+Learned = Introduction | Ask | Offer | Request | Grant | Now | Reply | Cycling | Outside | Total | Done
 Content = Key | Summed | Claims | Listed | Available | Wanted | Allocated | Learned
 
 
@@ -204,7 +218,7 @@ Talk = Invite | Answer | Begin | Packet | Broken
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _decoder: "msgspec.msgpack.Decoder[Talk]" = msgspec.msgpack.Decoder(Talk)
-REALS = ("change", "outside", "more", "use")
+REALS = ("change", "outside", "more", "use", "gained")
 _LEARNED: dict[str, Any] = {kind.__name__: kind for kind in Learned.__args__}
 
 
@@ -233,6 +247,8 @@ def to_wire(content: learner.Content) -> Learned:
 def _plain(name: str, value: Any) -> Any:
     if isinstance(value, learner.Offer):
         return to_wire(value)
+    if name == "best":
+        return None if value is None else (float(value[0]), tuple(map(float, value[1])))
     if isinstance(value, tuple) and name != "outside":
         return tuple(map(float, value))
     # An empty sum is a whole number, which is written in another way.

@@ -1,7 +1,6 @@
 """The same pictures as one self-contained page: devices and links explain themselves to the pointer."""
 
 import json
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from d2dfl.report.drawing import picture as draw
+from d2dfl.report.drawing.hover import device_words, link_words, plain
 from d2dfl.report.drawing.keys import FRAME, INK, LEVELS, MUTED, ON_LEVELS, PAPER, TINTS
 from d2dfl.report.drawing.labels import (
     READABLE,
@@ -30,7 +30,6 @@ from d2dfl.report.page.html import Html, embedded, head, source, tag
 PIXELS = 1.7  # per point of the stage
 WIDTHS = 4  # plotly draws a trace in one width, so links are sorted into this many
 MANY = 500  # links from which only the middle of a link answers the pointer, to keep the file small
-LINES = 20  # partitions and peers that a hover box names
 PLACE = "d2dfl"
 STYLE = "body{margin:0;display:flex;justify-content:center}"
 # Plotly has a button that uploads the chart to a company's cloud: not from here.
@@ -77,15 +76,10 @@ def _document(figure: go.Figure, title: str) -> str:
 def _heading(scene: Scene, subtitle: str) -> str:
     lines = [f'<span style="font-size:13px;color:{MUTED}">{"  ·  ".join(summary(scene))}</span>']
     if subtitle:
-        lines.insert(0, f'<span style="font-size:13px;color:{MUTED}">{_words(subtitle)}</span>')
+        lines.insert(0, f'<span style="font-size:13px;color:{MUTED}">{plain(subtitle)}</span>')
     if scene.title:
-        lines.insert(0, f"<b>{_words(scene.title)}</b>")
+        lines.insert(0, f"<b>{plain(scene.title)}</b>")
     return "<br>".join(lines)
-
-
-def _words(text: str) -> str:
-    """Text as plotly shows it unchanged: it knows some markup, but no word for a quotation mark."""
-    return escape(text, quote=False)
 
 
 def _layout(scenes: list[Scene], subtitle: str) -> go.Layout:
@@ -123,7 +117,7 @@ def _switch(scenes: list[Scene], shared: int, owner: Any) -> dict[str, Any]:
     for index, scene in enumerate(scenes):
         visible = [True] * shared + (owner == index).tolist()
         change = [{"visible": visible}, {"title.text": _heading(scene, "")}]
-        buttons.append({"label": _words(scene.title) or f"graph {index}", "method": "update", "args": change})
+        buttons.append({"label": plain(scene.title) or f"graph {index}", "method": "update", "args": change})
     look = {"bgcolor": "white", "bordercolor": FRAME, "pad": {"b": 8}, "showactive": True}
     place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
     kind = {"type": "buttons", "direction": "right"} if len(scenes) <= draw.COLUMNS else {"type": "dropdown"}
@@ -188,7 +182,7 @@ def _traces(scene: Scene) -> list[go.Scatter]:
         return on_top
     places = np.array([0.3, 0.5, 0.7] if len(scene.links.sender) < MANY else [0.5])
     spots = curves(scene.stage, scene.links, places).reshape(-1, 2)
-    words = {"text": [text for text in _link_words(scene) for _ in places], "hoverinfo": "text"}
+    words = {"text": [text for text in link_words(scene) for _ in places], "hoverinfo": "text"}
     answers = _trace(spots, mode="markers", marker={"size": 12, "opacity": 0}, **words)
     return [*_link_lines(scene), _heads(scene), answers, *on_top]
 
@@ -201,7 +195,7 @@ def _labels(scene: Scene) -> list[go.Scatter]:
     clusters = [f"C{name}" for name in np.unique(scene.network.cluster)]
     found = [_texts(cluster_places(scene.stage, scene.links, letters), clusters, 6.5, MUTED)]
     if any(letters.beside):
-        texts = [_words(text) if letters.named_inside else f"<b>{_words(text)}</b>" for text in letters.beside]
+        texts = [plain(text) if letters.named_inside else f"<b>{plain(text)}</b>" for text in letters.beside]
         found.append(_texts(beside(scene.stage, scene.links, letters), texts, letters.size(scene.stage), INK))
     return found
 
@@ -249,66 +243,8 @@ def _devices(scene: Scene) -> go.Scatter:
     look: dict[str, Any] = {"mode": "markers", "marker": marker}
     if scene.stage.radius >= READABLE:
         font = {"color": [ON_LEVELS[index] for index in colour], "size": radius}
-        texts = [f"<b>{_words(text)}</b>" for text in letters.circle]
+        texts = [f"<b>{plain(text)}</b>" for text in letters.circle]
         if not letters.named_inside:
             font["size"], texts = 0.7 * radius, letters.circle
         look |= {"mode": "markers+text", "text": texts, "textfont": font}
-    return _trace(scene.stage.xy, hovertext=_device_words(scene), hoverinfo="text", **look)
-
-
-def _device_words(scene: Scene) -> list[str]:
-    network, links, result = scene.network, scene.links, scene.evaluation
-    names = _device_names(scene)
-    peers: list[list[str]] = [[] for _ in range(network.devices)]
-    moved = links.amount.sum(axis=1)
-    for sender, receiver, amount, drop in zip(links.sender, links.receiver, moved, links.drop, strict=True):
-        arrive = _number(amount * (1 - drop))
-        peers[receiver].append(f"device {names[sender]} sends it {_number(amount)} ({arrive} expected to arrive)")
-        peers[sender].append(f"it sends {_number(amount)} to device {names[receiver]}")
-    texts = []
-    for device, counts in enumerate(
-        np.stack([network.counts, result.counts_after, network.threshold], axis=2).tolist()
-    ):
-        head = [
-            f"<b>Device {names[device]}</b>, cluster C{network.cluster[device]}",
-            f"{result.labels_satisfied[device]} of {network.partitions} labels satisfied",
-        ]
-        held = [
-            f"{_words(network.partition_name(index))}: {_number(before)} → {_number(after)} (wants {_number(wanted)})"
-            for index, (before, after, wanted) in enumerate(counts)
-            if before > 0 or after > 0
-        ]
-        texts.append("<br>".join([*head, *_some(sorted(peers[device])), *_some(held)]))
-    return texts
-
-
-def _device_names(scene: Scene) -> list[str]:
-    return [_words(scene.network.device_name(device)) for device in range(scene.network.devices)]
-
-
-def _link_words(scene: Scene) -> list[str]:
-    links, partitions, names = scene.links, scene.network.partitions, _device_names(scene)
-    texts = []
-    for sender, receiver, trusted, amounts, drop in zip(
-        links.sender, links.receiver, links.trusted, links.amount.tolist(), links.drop, strict=True
-    ):
-        head = [
-            f"<b>Device {names[sender]} → device {names[receiver]}</b>",
-            f"loss probability {drop:.1%}, {trusted} of {partitions} partitions trusted",
-            f"{_number(sum(amounts))} datapoints",
-        ]
-        parts = [
-            f"{_words(scene.network.partition_name(index))}: {_number(amount)}"
-            for index, amount in enumerate(amounts)
-            if amount > 0
-        ]
-        texts.append("<br>".join([*head, *_some(parts)]))
-    return texts
-
-
-def _number(value: float) -> str:
-    return f"{value:,.1f}".removesuffix(".0")
-
-
-def _some(lines: list[str]) -> list[str]:
-    return lines if len(lines) <= LINES else [*lines[: LINES - 1], f"… and {len(lines) - LINES + 1} more"]
+    return _trace(scene.stage.xy, hovertext=device_words(scene), hoverinfo="text", **look)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.data.arrays import read_npz
 from d2dfl.data.columns import RowError, listed
-from d2dfl.data.own import OwnData, own_data
+from d2dfl.data.own.checked import OwnData, own_data
 from d2dfl.errors import UserError, install_with
 from d2dfl.memory import check_memory
 from d2dfl.storage import CHUNK, open_plain, read_text
