@@ -1,7 +1,5 @@
 """Messages get lost, delayed, doubled, devices are away or gone: both sides of every link agree in the end, and nothing is told that may not be."""
 
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 
@@ -9,16 +7,15 @@ from conftest import config_of
 from d2dfl import Config, Network
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game.learning import LearnerState
+from d2dfl.discovery.protocol.envelopes import Envelope
 from d2dfl.discovery.protocol.fleet import Fleet
-from d2dfl.discovery.protocol.lossy import Envelope
 from d2dfl.discovery.protocol.messages import Ask, Grant, Introduction, Now, Offer, Reply, Request
 from d2dfl.discovery.protocol.revision import Rules
-from d2dfl.discovery.protocol.weather import FOR_GOOD, Radio, Weather, radio_of
+from d2dfl.discovery.protocol.weather import FOR_GOOD, Away, Radio, Weather, radio_of
 from d2dfl.rng import stream
 from fleets import clocks_of, compiled, sides_agree
 
 ROUGH = Weather(loss=0.3, doubling=0.1, delay=2.0)
-Away = Mapping[int, tuple[float, float]]
 
 
 class Case:
@@ -82,7 +79,7 @@ def test_every_exchange_ends_consistent(name: str, weather: Weather) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_device_that_was_away_goes_on_where_it_was(seed: int) -> None:
     case = Case(seed)
-    away = {2: (40.0, 460.0), 5: (90.0 + 7.0 * seed, 400.0), 0: (250.0, 600.0)}
+    away = {2: [(40.0, 460.0)], 5: [(90.0 + 7.0 * seed, 400.0)], 0: [(20.0, 90.0), (250.0, 600.0)]}
     fleet, radio = case.run(ROUGH, away)
     assert radio.now > 1000.0
     assert not any(post.gone for post in radio.posts)
@@ -94,7 +91,7 @@ def test_a_device_that_was_away_goes_on_where_it_was(seed: int) -> None:
 @pytest.mark.parametrize("since", [30.0, 130.0, 260.0])
 def test_the_others_go_on_without_one_that_is_gone(gone: int, since: float) -> None:
     case = Case(3)
-    fleet, radio = case.run(Weather(0.1, 0.05, 0.5), {gone: (since, FOR_GOOD)})
+    fleet, radio = case.run(Weather(0.1, 0.05, 0.5), {gone: [(since, FOR_GOOD)]})
     others = [device for device in fleet.devices if device.number != gone]
     assert all(device.ended for device in others)
     assert any(post.gone for post in radio.posts)
@@ -111,7 +108,7 @@ def test_the_others_go_on_without_one_that_is_gone(gone: int, since: float) -> N
 
 def test_who_comes_back_after_all_have_given_it_up_has_no_links() -> None:
     case = Case(1)
-    fleet, radio = case.run(Weather(0.1), {4: (200.0, 9_000.0)})
+    fleet, radio = case.run(Weather(0.1), {4: [(200.0, 9_000.0)]})
     back = fleet.devices[4]
     assert any(4 in post.gone for post in radio.posts)
     sides_agree(fleet.devices)
@@ -139,7 +136,7 @@ def told_of(envelope: Envelope) -> list[tuple[int, int, tuple[float, ...]]]:
 
 def test_nothing_is_told_of_a_label_without_trust() -> None:
     case = Case(0)
-    fleet, radio = case.run(ROUGH, {3: (60.0, 200.0)})
+    fleet, radio = case.run(ROUGH, {3: [(60.0, 200.0)]})
     kinds, withheld = set(), 0
     for envelope in radio.heard:
         for transmitter, receiver, numbers in told_of(envelope):
@@ -165,6 +162,6 @@ def test_loss_costs_messages_and_not_the_objective() -> None:
             fleet, radio = case.run(weather)
             found.append((case.objective(fleet), radio.messages))
     (value, messages), (value_lost, messages_lost) = np.mean(calm, axis=0), np.mean(rough, axis=0)
-    assert value_lost > 0.98 * value
+    assert value_lost > 0.985 * value
     predicted = (1 / 0.7**2 + 1 / 0.7) / 2
     assert 0.9 * predicted < messages_lost / messages < 1.15 * predicted

@@ -10,8 +10,9 @@ from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.protocol.fleet import Fleet
+from d2dfl.discovery.protocol.messages import Message, Now, Offer, Reply
 from d2dfl.discovery.protocol.own_clock import FINISH, OwnClock
-from d2dfl.discovery.protocol.revision import Rules
+from d2dfl.discovery.protocol.revision import NO_LINK, Move, Revision, Rules
 from d2dfl.discovery.protocol.tree import above, below
 from fleets import clocks_of, compiled, fleet_of, sides_agree
 
@@ -48,9 +49,9 @@ def test_what_devices_hold_is_what_the_exchange_brings(config: Config) -> None:
     assert np.allclose(standing, play.local)
     clocks = [device for device in fleet.devices if isinstance(device, OwnClock)]
     if clocks[0].clusters.matter(clocks[0].holdings):
-        for cluster, head in enumerate(clocks[0].clusters.heads):
+        for cluster, order in enumerate(clocks[0].clusters.order):
             members = [device for device in clocks if device.cluster == cluster]
-            told = clocks[head].uses + sum(device.owed for device in members)
+            told = sum(clocks[order[0]].taken.values())
             assert np.isclose(told, sum(device.holdings.outside(cluster) for device in members))
 
 
@@ -78,8 +79,8 @@ def test_devices_wait_for_each_other_only_where_they_meet() -> None:
         token.run(rules)
         depths.append((token.depth, fleet.depth))
     in_turns, at_the_same_time = np.mean(values, axis=0)
-    assert at_the_same_time > 0.93 * in_turns
-    assert all(token > 2 * own for token, own in depths)
+    assert at_the_same_time > 0.98 * in_turns
+    assert all(token > 4 * own for token, own in depths)
 
 
 def test_everybody_has_one_above_it_whoever_is_gone() -> None:
@@ -89,3 +90,23 @@ def test_everybody_has_one_above_it_whoever_is_gone() -> None:
         assert tops == there[:1]
         for name in there[1:]:
             assert name in below(above(name, gone), 12, gone)
+
+
+def test_a_share_that_changes_while_its_link_is_given_back_is_heard() -> None:
+    """Giving back may be refused, and the link is its own again: with the share that holds by then, as its transmitter has it."""
+    config = config_of("best", **{"discovery.edges": 2, "marginal.messages": 60})
+    fleet, _ = at_once(Network.generate(config, 0), config, 0)
+    device = next(item for item in fleet.devices if item.holdings.links[0])
+    link, holdings = device.holdings.links[0], device.holdings
+    assert link is not None
+    name = holdings.heard[link.slot].device
+    holdings.links[0] = None
+    move = Move(0, NO_LINK, link, None, [name], 0, undoing=False)
+    device._revision = Revision(0, 0.0, 0.0, {}, move=move)
+    before, share = holdings.standing(), tuple(amount / 2 for amount in link.granted)
+    nothing = (0.0,) * len(share)
+    (reply,) = device.receive(Message(name, device.number, Now(share, Offer(nothing, nothing, nothing))))
+    assert link.granted == list(share)
+    assert holdings.standing() == before
+    assert isinstance(reply.content, Reply)
+    assert reply.content.change == 0.0

@@ -57,6 +57,28 @@ def test_who_holds_a_single_label() -> None:
     assert single_label(np.array(counts, dtype=float)).tolist() == [0, 1, -1, -1]
 
 
+def seen_on_the_list(values: np.ndarray, network: Network) -> list[set[int]]:
+    """The attack of a device's neighbours in the tree: pairs by which the list grew in its turns; what all have in common is its label."""
+    own = single_label(network.counts)
+    found = []
+    for device, row in enumerate(values):
+        partners = {own[network.candidates[device, slot]] for slot in np.nonzero(row)[0]}
+        pairs = [{int(own[device]), int(partner)} for partner in partners]
+        found.append(set.intersection(*pairs) if len(pairs) > 1 else set())
+    return found
+
+
+def test_neighbours_read_a_label_off_the_list_unless_its_device_trusts_nobody_with_it() -> None:
+    network = one_label_each(12, 4, 3)
+    shy = replace(network, trust=network.trust & (network.candidates != 5)[:, :, None])  # nobody is trusted by 5
+    terms = Terms.of(preset("best").reward)
+    for known, hidden in ((network, set()), (shy, {5})):
+        values = claim_values(board_of(known, terms), known.candidates >= 0, 2)
+        seen = seen_on_the_list(values, known)
+        assert [device for device in range(12) if seen[device] == {device % 4}] == sorted(set(range(12)) - hidden)
+        assert not any(seen[device] for device in hidden)
+
+
 def test_labels_that_are_alike_are_claimed_first() -> None:
     own = np.array([0, 3, 0, 1, 3])
     apart = by_hand({(0, 3): 1.0, (0, 1): 2.0, (1, 3): 3.0}, 4)
@@ -110,9 +132,10 @@ def test_a_wish_is_fulfilled_by_what_may_be_sent() -> None:
             trusted = bool(network.trust[receiver, slot, own[transmitter]])
             assert found[receiver, slot] in (0.0, 1.0)
             assert found[receiver, slot] <= trusted
-        # One label each: whoever could receive anything claims exactly one of the others.
+        # One label each: whoever could receive anything, and lets anybody have its own, claims exactly one of the others.
         could = network.trust[receiver, np.arange(5), own[network.candidates[receiver]]].any()
-        assert found[receiver].sum() == (1.0 if could else 0.0)
+        tells = network.trust[network.candidates == receiver][:, own[receiver]].any()
+        assert found[receiver].sum() == (1.0 if could and tells else 0.0)
         fulfilled += int(could)
     assert fulfilled > 3
     assert not claim_values(board, np.zeros_like(known), 1).any()

@@ -117,9 +117,10 @@ def test_each_end_pays_for_itself_over_the_true_distance() -> None:
 def test_control_messages_are_sent_until_they_arrive() -> None:
     drop = [[0, 0.5, 0.2], [0, 0, 0.5], [0, 1, 0]]  # [receiver, transmitter]; 2 does not hear 1
     meter = Meter.of(three(drop), EnergyConfig())
-    # Both ends of a bit: 190, 260, 350 nJ over 30, 40, 50 m. Device 0: half its share to 1, twice sent, half to 2,
-    # sent 1.25 times: (380 + 325) / 2. Device 1: (190 + 2 * 350) / 2. Device 2 has one link: 260.
-    assert meter.talk_j(3000.0) == pytest.approx([352.5e-6, 445e-6, 260e-6])
+    # Both ends of a bit: 190, 260, 350 nJ over 30, 40, 50 m. Device 0: half its share to 1, where questions
+    # are sent 4 times and answers twice, half to 2, 1.5625 and 1.25 times: (3 * 190 + 1.40625 * 260) / 2. Device 1: (190 + 3 * 350) / 2.
+    # Device 2 has one link: 260.
+    assert meter.talk_j(3000.0) == pytest.approx([467.8125e-6, 620e-6, 260e-6])
     deaf = Meter.of(three([[0, 0, 1], [0, 0, 1], [1, 1, 0]]), EnergyConfig())
     assert deaf.talk_j(2000.0) == pytest.approx([190e-6, 190e-6, 0]), "who has no link says nothing"
     hopeless = Meter.of(three(1 - 1e-12), EnergyConfig())

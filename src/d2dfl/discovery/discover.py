@@ -21,6 +21,7 @@ from d2dfl.discovery.needs import check_discovery
 from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
 from d2dfl.errors import UserError
 from d2dfl.network import Network
+from d2dfl.network.channel import control_transmissions
 from d2dfl.network.graph import Graph
 from d2dfl.notebook import counted, facts_html, line
 from d2dfl.progress import Share, silent
@@ -45,6 +46,14 @@ class Discovery:
     seconds: float
     upper_bound: float | None
     proven: bool
+
+    @property
+    def transmissions(self) -> float:
+        """Messages with all repeats that losses cost in the mean, as joules are charged: spread evenly over devices and their links."""
+        heard = self.network.candidates >= 0
+        times = np.where(heard, control_transmissions(self.network.drop), 0.0).sum(axis=1)[heard.any(axis=1)]
+        links = heard.sum(axis=1)[heard.any(axis=1)]
+        return float(self.messages * (times / links).mean()) if len(links) else self.messages
 
     def _facts(self) -> dict[str, str]:
         worth, metric = self.evaluation, self.config.reward.metric
@@ -93,6 +102,7 @@ class Discovery:
             "expected_datapoints_moved": worth.datapoints_moved,
             "expected_datapoints_lost": worth.datapoints_lost,
             "messages": self.messages,
+            "transmissions": self.transmissions,
             "message_bits": self.message_bits,
             "steps": self.steps,
             "seconds": self.seconds,

@@ -14,11 +14,11 @@ from d2dfl.config import EnergyConfig
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.energy.radios import Radio, radio_of
 from d2dfl.errors import UserError
+from d2dfl.network.channel import control_transmissions
 from d2dfl.network.network import Network
 
 Array = NDArray[np.float64]
 UNKNOWN_DISTANCE_M = 100.0  # where a network has no positions
-MOST_TRANSMISSIONS = 100.0  # of a control message that must arrive
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ class Meter:
         """Control messages of `bits` in all, which must arrive.
 
         Learners count their messages for all devices together. So every device that has links sends and receives the
-        same share, spread evenly over its own candidate links. Over each of them a message takes 1 / (1 - P_D)
-        transmissions, at most 100.
+        same share, spread evenly over its own candidate links. Over each of them messages are repeated
+        until they arrive (network.channel.control_transmissions).
         """
         network, heard = self.network, self.network.candidates >= 0
         metres = distances_m(network, np.arange(network.devices)[:, None], network.candidates)
-        transmissions = 1.0 / np.maximum(1.0 - network.drop, 1.0 / MOST_TRANSMISSIONS)
+        transmissions = control_transmissions(network.drop)
         costs = np.where(heard, (self.radio.send_j(1.0, metres) + self.radio.receive_j(1.0, metres)) * transmissions, 0)
         links, talking = heard.sum(axis=1), heard.any(axis=1)
         share = bits / max(int(talking.sum()), 1)

@@ -18,6 +18,7 @@ LIGHT_SPEED_M_S = 299_792_458.0
 HARSH_MEDIAN, HARSH_LOWEST = 0.1, 0.01  # losses from 2.7 % up to 77 %, median 14 %
 
 Array = NDArray[np.float64]
+MOST_TRANSMISSIONS = 100.0  # of a control message that must arrive
 
 
 def drop_probability(rss: Any, rate: float, noise_power: float) -> Array:
@@ -31,6 +32,16 @@ def drop_probability(rss: Any, rate: float, noise_power: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         drop = -np.expm1(-(2.0**rate - 1.0) * noise_power / rss)
     return np.where(rss > 0, drop, 1.0)
+
+
+def control_transmissions(drop: Any) -> Array:
+    """How often a control message is sent in the mean until all has arrived, repeats counted (R28).
+
+    A question is repeated until its answer is there, 1 / (1 - P_D)^2 times, and every question that arrives is answered,
+    1 / (1 - P_D) times: the mean of both, at most 100.
+    """
+    arrives = np.maximum(1.0 - np.asarray(drop, dtype=np.float64), 1.0 / MOST_TRANSMISSIONS)
+    return np.minimum((1.0 / arrives**2 + 1.0 / arrives) / 2.0, MOST_TRANSMISSIONS)
 
 
 def noise_power(config: ChannelConfig) -> float:

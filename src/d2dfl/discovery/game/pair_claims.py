@@ -7,7 +7,7 @@ pairs should differ, and labels that are easily confused should meet first.
 A list goes from device to device along the tree that adds up the population's counts: how often each pair of labels has
 been claimed. A device with a single label claims one pair of it with a label that it could receive: the least claimed, of
 these the most alike (`Network.label_distance`, partition/sketches.py), or the next label in turn where devices do not know what is
-alike. The list makes as many rounds as a device may have links.
+alike. The list makes as many rounds as a device may have links. Only devices that trust somebody in range with their label are on it.
 
 A claim counts as `marginal.spread` of what a device expects of its best link in the mean, so it decides between links of nearly equal
 worth. It is not part of the objective, of which it may cost a little.
@@ -59,11 +59,24 @@ def claims(
     return found
 
 
+def _told(own: NDArray[np.int64], board: Board) -> NDArray[np.int64]:
+    """[device] the only label that it holds if it trusts anybody who hears it with it, or -1.
+
+    The list shows neighbours in the tree which label a device holds. Who keeps its label to itself keeps off the list.
+    """
+    receivers, slots = np.nonzero((board.candidates >= 0) & (own >= 0)[board.candidates])
+    transmitters = board.candidates[receivers, slots]
+    trusting = transmitters[board.trust[receivers, slots, own[transmitters]]]
+    tells = np.zeros(len(own), dtype=bool)
+    tells[trusting] = True
+    return np.where(tells, own, -1)
+
+
 def claim_values(
     board: Board, known: NDArray[np.bool_], edges: int, label_distance: Counts | None = None
 ) -> NDArray[np.float32]:
     """[receiver, slot] share of what a transmitter could send that is claimed, less where it has little of what is lacking."""
-    own = single_label(board.counts)
+    own = _told(single_label(board.counts), board)
     found = np.zeros(known.shape, dtype=np.float32)
     receivers, slots = np.nonzero(known & (own >= 0)[:, None])
     spare = board.surplus[board.candidates[receivers, slots]] * board.trust[receivers, slots]

@@ -41,9 +41,8 @@ class Fleet:
 
         known[receiver, slot]: over which links receivers are introduced, all if not given.
         """
-        members = np.bincount(network.cluster, minlength=len(network.budget)).tolist()
-        first = {int(name): device for device, name in reversed(list(enumerate(network.cluster)))}
-        clusters = Clusters(network.budget.tolist(), members, [first.get(name, -1) for name in range(len(members))])
+        order = [np.flatnonzero(network.cluster == name).tolist() for name in range(len(network.budget))]
+        clusters = Clusters(network.budget.tolist(), order)
         met = network.candidates >= 0 if known is None else known
         trusts: list[dict[int, list[bool]]] = [{} for _ in range(network.devices)]
         for receiver, slot in zip(*np.nonzero(met), strict=True):

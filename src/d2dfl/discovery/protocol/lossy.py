@@ -6,108 +6,40 @@ got, or, while somebody still works on it, a sign of life. A missing number is e
 whose question its receiver repeats: so every gap is filled, and behind this layer devices see what they would see without loss,
 only later. Introductions are answers to nobody; who misses one asks for it.
 
-Gone. Who shows no sign of life while a question is repeated GIVE_UP times counts as gone, is told so should it still hear, and its
-links end on both sides. A device that waits for others to be done asks them now and then whether they are there. When all are done,
-and whenever a device comes back that was away, those that have links ask each other whether they still count on them.
+Gone. Who shows no sign of life while a question is repeated GIVE_UP times has left, for all: who has left goes along with everything that
+is said (ending.py), links with it end, and it is told so should it still hear. A device that waits for others to be done
+asks them now and then whether they are there. When all are done, and whenever a device comes back that was away, those that have
+links ask each other whether they still count on them.
 
 Stored before anything is sent: all fields of the device (its links, its book of requesters, its account, where its move stands) and all of
 this layer: numbers, unanswered questions, answers until they have been seen, and what came too early. So a device that was away
 goes on where it was.
 
-Accounts pay for exchanges, as if nothing were lost; repeats, signs of life and notices come on top and are counted by who carries them.
+Accounts pay for exchanges, as if nothing were lost; repeats, signs of life, notices and what a new first device of a cluster is told come on
+top. All are counted where they are sent (`sent`, `repeated`, `noticed`).
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from d2dfl.discovery.protocol.messages import (
-    Ask,
-    Content,
-    Done,
-    End,
-    Grant,
-    Introduction,
-    Message,
-    Now,
-    Offer,
-    Outside,
-    Reply,
-    Request,
-    Taken,
-    Total,
-    Wake,
+from d2dfl.discovery.protocol.envelopes import (
+    ANSWERED_BY,
+    FIRST_REPEAT,
+    NONE,
+    Envelope,
+    Gone,
+    Here,
+    Missing,
+    Notice,
+    Still,
+    Waiting,
+    patience,
 )
+from d2dfl.discovery.protocol.messages import Content, Introduction, Message, Wake
 from d2dfl.discovery.protocol.own_clock import OwnClock
 
-FIRST_REPEAT = 6.0  # message times after which a question is repeated; doubled from one repeat to the next,
-LAST_REPEAT = 48.0  # up to this
-REQUEST_REPEAT = 24.0  # the same for a request, which waits in line, and for others to be told
 LOOK = 500.0  # message times after which a device that waits for others asks whether they are there
-LOOKS = (
-    40  # that are answered, after which it waits no longer: those who differ on who is gone could wait for each other
-)
 GIVE_UP = 30  # repeats without any sign of life
-NONE = -1
-
-ANSWERED_BY: dict[type[Content], type[Content]] = {
-    Ask: Offer,
-    Request: Grant,
-    Now: Reply,
-    Outside: Total,
-    Done: Taken,
-    End: Taken,
-}
-
-
-@dataclass(frozen=True)
-class Missing:
-    """Your introduction has not come."""
-
-
-@dataclass(frozen=True)
-class Still:
-    """Are you there, and do you count on me?"""
-
-
-@dataclass(frozen=True)
-class Here:
-    """A sign of life, and whether the end was told: who was away may wait for others that tell somebody else."""
-
-    ended: bool = False
-
-
-@dataclass(frozen=True)
-class Gone:
-    """I take you for gone: nothing of ours holds."""
-
-
-Notice = Missing | Still | Here | Gone
-
-
-@dataclass(frozen=True)
-class Envelope:
-    sender: int
-    receiver: int
-    content: Content | Notice
-    number: int = NONE  # of what this sender says to this receiver; notices have none
-    answers: int = NONE  # number of the question
-    seen: int = 0  # all that the receiver has said with lower numbers has arrived
-
-
-@dataclass
-class _Open:
-    """Something that is repeated until it is answered."""
-
-    envelope: Envelope
-    due: float
-    repeats: int = 0
-    quiet: int = 0  # repeats since the last sign of life
-    final: bool = False  # asked whether or not anybody waits for it
-
-    def repeated(self, now: float) -> None:
-        self.repeats += 1
-        self.quiet += 1
-        self.due = now + min(_patience(self.envelope.content) * 2.0 ** min(self.repeats, 8), LAST_REPEAT)
 
 
 @dataclass
@@ -116,17 +48,23 @@ class Post:
 
     device: OwnClock
     wake: float | None = None
-    gone: set[int] = field(default_factory=set)
+    sent: int = 0  # messages of the device, each counted once
+    repeated: int = 0  # questions and answers once more
+    noticed: int = 0  # notices, repeats with them
 
     def __post_init__(self) -> None:
         self._next: defaultdict[int, int] = defaultdict(int)
         self._expected: defaultdict[int, int] = defaultdict(int)
         self._ahead: defaultdict[int, dict[int, Envelope]] = defaultdict(dict)
-        self._open: dict[tuple[int, int | type[Notice]], _Open] = {}
+        self._open: dict[tuple[int, int | type[Notice]], Waiting] = {}
         self._asked: dict[tuple[int, type[Content]], int] = {}  # questions at work, by who waits for which answer
-        self._looks = 0
         self._looked = False  # after its partners, at the end
         self._given: defaultdict[int, dict[int, Envelope]] = defaultdict(dict)  # answers by the question's number
+
+    @property
+    def gone(self) -> set[int]:
+        """Who has left, as this device knows."""
+        return self.device.gone
 
     # What goes out
 
@@ -137,54 +75,71 @@ class Post:
             name, content = message.receiver, message.content
             if isinstance(content, Wake):
                 self.wake = now + content.after
-            elif name not in self.gone:
-                envelope = Envelope(message.sender, name, content, self._next[name], NONE, self._expected[name])
-                self._next[name] += 1
-                if type(content) in ANSWERED_BY:
-                    self._open[name, envelope.number] = _Open(envelope, now + _patience(content))
-                else:
-                    question = self._asked.pop((name, type(content)), NONE)
-                    envelope = Envelope(*_parts(envelope)[:4], question, envelope.seen)
-                    self._given[name][question] = envelope
-                sent.append(envelope)
+            elif name not in self.gone and not self.device.left:
+                sent.append(self._numbered(name, content, now))
+        self.sent += len(sent)
         return sent
+
+    def _numbered(self, name: int, content: Content, now: float) -> Envelope:
+        number, question = self._next[name], NONE
+        if type(content) not in ANSWERED_BY:
+            question = self._asked.pop((name, type(content)), NONE)
+        gone = frozenset(self.gone)
+        envelope = Envelope(self.device.number, name, content, number, question, self._expected[name], gone)
+        self._next[name] += 1
+        if type(content) in ANSWERED_BY:
+            self._open[name, number] = Waiting(envelope, now + patience(content))
+        else:
+            self._given[name][question] = envelope
+        return envelope
 
     def await_introductions(self, now: float) -> None:
         for there in self.device.holdings.heard.values():
-            missing = self._notice(there.device, Missing())
-            self._open[there.device, Missing] = _Open(missing, now + FIRST_REPEAT)
+            self._keep_asking(there.device, Missing(), now + FIRST_REPEAT)
+
+    def _keep_asking(self, name: int, content: Notice, at: float, final: bool = False) -> None:
+        """A notice that goes out then, and again until it is answered."""
+        envelope = Envelope(self.device.number, name, content)
+        self._open[name, type(content)] = Waiting(envelope, at, final=final)
 
     def _notice(self, name: int, content: Notice) -> Envelope:
-        return Envelope(self.device.number, name, content, seen=self._expected[name])
+        self.noticed += 1
+        return Envelope(self.device.number, name, content, seen=self._expected[name], gone=frozenset(self.gone))
+
+    def _here(self, name: int) -> list[Envelope]:
+        return [self._notice(name, Here(self.device.ended))]
 
     # What comes in
 
     def arrive(self, envelope: Envelope, now: float) -> list[Envelope]:
+        """An envelope that is for this device."""
         sender, content = envelope.sender, envelope.content
-        if isinstance(content, Gone):
-            return [self._notice(sender, Here(self.device.ended)), *self._lose(sender, now)]
-        if sender in self.gone:
-            if isinstance(content, Here):
+        if self.device.left or sender in self.gone:
+            if isinstance(content, Gone | Here):
                 self._open.pop((sender, Gone), None)
+            if isinstance(content, Here):
                 return []
-            return [self._notice(sender, Gone())]
+            return self._here(sender) if isinstance(content, Gone) else [self._notice(sender, Gone())]
+        if self.device.number in envelope.gone:
+            return [*self._leave(now), *self._here(sender)]
+        sent = [item for name in sorted(envelope.gone - self.gone) for item in self._lose(name, now)]
+        if sender in self.gone:
+            return [*sent, *self._here(sender)]
         self._sign_of_life(envelope, now)
+        return sent + self._taken_in(envelope, now)
+
+    def _taken_in(self, envelope: Envelope, now: float) -> list[Envelope]:
+        """What it says itself."""
+        sender, content = envelope.sender, envelope.content
         if isinstance(content, Still):
-            return [self._notice(sender, Here(self.device.ended))]
+            return self._here(sender)
         if isinstance(content, Missing):
             return self._again(sender, NONE)
         if isinstance(content, Here):
-            return self._still_there(sender, content.ended, now)
-        return self._numbered(envelope, now)
-
-    def _still_there(self, sender: int, ended: bool, now: float) -> list[Envelope]:
-        self._looks += sender in self.device.watched()
-        messages = self.device.has_ended(sender) if ended else []
-        if self._looks > LOOKS and not self.device.ended:
-            messages = self.device.end_alone()
-        sent = self.post(messages, now)
-        self._watch(now)
-        return sent
+            sent = self.post(self.device.has_ended(sender) if content.ended else [], now)
+            self._watch(now)
+            return sent
+        return self._in_order(envelope, now)
 
     def _sign_of_life(self, envelope: Envelope, now: float) -> None:
         sender = envelope.sender
@@ -197,7 +152,7 @@ class Post:
         for question in [number for number, given in self._given[sender].items() if given.number < envelope.seen]:
             del self._given[sender][question]
 
-    def _numbered(self, envelope: Envelope, now: float) -> list[Envelope]:
+    def _in_order(self, envelope: Envelope, now: float) -> list[Envelope]:
         sender = envelope.sender
         if isinstance(envelope.content, Introduction):
             self._open.pop((sender, Missing), None)
@@ -214,9 +169,10 @@ class Post:
     def _again(self, sender: int, question: int) -> list[Envelope]:
         """The answer that a question got; a sign of life while there is none; nothing if the answer has been seen."""
         if question in self._given[sender]:
+            self.repeated += 1
             return [self._given[sender][question]]
         at_work = any(name == sender and number == question for (name, _), number in self._asked.items())
-        return [self._notice(sender, Here(self.device.ended))] if at_work else []
+        return self._here(sender) if at_work else []
 
     def _deliver(self, envelope: Envelope, now: float) -> list[Envelope]:
         content = envelope.content
@@ -249,16 +205,24 @@ class Post:
                 continue
             if waiting.quiet < GIVE_UP:
                 waiting.repeated(now)
-                sent.append(waiting.envelope)
+                sent.append(self._once_more(waiting.envelope))
             else:
                 del self._open[key]
                 sent += self._lose(key[0], now)
         return sent
 
+    def _once_more(self, envelope: Envelope) -> Envelope:
+        """The same with what is known by now."""
+        if envelope.number == NONE:
+            self.noticed += 1
+        else:
+            self.repeated += 1
+        return replace(envelope, seen=self._expected[envelope.receiver], gone=frozenset(self.gone))
+
     def come_back(self, now: float) -> list[Envelope]:
         """After it was away: repeat all questions, and ask those with whom it has links whether they count on it."""
         for name in sorted(self.device.partners() - self.gone):
-            self._open[name, Still] = _Open(self._notice(name, Still()), now, final=True)
+            self._keep_asking(name, Still(), now, final=True)
         for waiting in self._open.values():
             waiting.due = now
         return self.tick(now)
@@ -270,32 +234,40 @@ class Post:
             self._looked = True
             for name in sorted(self.device.partners() - self.gone):
                 at = now if name not in self.device.giving.requesters else now + LOOK
-                self._open[name, Still] = _Open(self._notice(name, Still()), at, final=True)
+                self._keep_asking(name, Still(), at, final=True)
         watched = self.device.watched() - self.gone
         for name in watched:
             if (name, Still) not in self._open:
-                self._open[name, Still] = _Open(self._notice(name, Still()), now + LOOK)
+                self._keep_asking(name, Still(), now + LOOK)
         for name, kind in list(self._open):
             if kind is Still and name not in watched and not self._open[name, kind].final:
                 del self._open[name, kind]
 
+    # Those that have left
+
     def _lose(self, name: int, now: float) -> list[Envelope]:
+        """Somebody has left. Those that had links with it tell it so, until it answers or they give up."""
         if name in self.gone:
             return []
-        self.gone.add(name)
+        linked = name in self.device.partners()
         self._open = {key: waiting for key, waiting in self._open.items() if key[0] != name}
         self._asked = {key: number for key, number in self._asked.items() if key[0] != name}
         self._ahead.pop(name, None)
-        notice = self._notice(name, Gone())
-        self._open[name, Gone] = _Open(notice, now + FIRST_REPEAT)
-        sent = [notice, *self.post(self.device.lost(name), now)]
+        self._given.pop(name, None)
+        sent = self.post(self.device.lost(name), now)
+        if linked:
+            self._keep_asking(name, Gone(), now)
         self._watch(now)
         return sent
 
-
-def _parts(envelope: Envelope) -> tuple[int, int, Content | Notice, int, int, int]:
-    return envelope.sender, envelope.receiver, envelope.content, envelope.number, envelope.answers, envelope.seen
-
-
-def _patience(content: Content | Notice) -> float:
-    return REQUEST_REPEAT if isinstance(content, Request) else FIRST_REPEAT
+    def _leave(self, now: float) -> list[Envelope]:
+        """The others go on without this device: whoever may still count on it is told."""
+        partners = sorted(self.device.partners() - self.gone)
+        self.device.leave()
+        self.wake = None
+        self._looked = True
+        for memory in (self._open, self._asked, self._ahead, self._given):
+            memory.clear()
+        for name in partners:
+            self._keep_asking(name, Gone(), now)
+        return []

@@ -113,9 +113,9 @@ class End:
 
 @dataclass(frozen=True)
 class Outside:
-    """To a cluster's first device: so much more your cluster takes from outside. How much is it now?"""
+    """To who keeps a cluster's account: so much I take from outside. How much do all of us?"""
 
-    more: float
+    takes: float
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,17 @@
 """Devices that revise at the same time, each by its own clock: no token, nothing of the whole network.
 
-What the token did is done by others. Who revises next: everybody, after a pause of its own. What a cluster takes from outside: its
-first device keeps the account. A revision begins with the cluster's total (2 messages, as many as the token took), and with the same
-question the first device hears what the last revision has changed. After a move each other cluster concerned is told the difference and says
-its new total (2 messages each), from which the change of its term follows. When to stop: by one's own account, or after as many
-own turns without a change as the rules say. The end: who is done and has heard so from all below it in a tree tells the one
-above it, and from the top the end is told down (4 messages a device, put by beforehand).
+What the token did is done by others. Who revises next: everybody, after a pause of its own. When to stop: by one's own account, or
+after as many own turns without a change as the rules say. The end is told along a tree (ending.py).
+
+**What a cluster takes from outside.** Its first device keeps the account, a number for each member. A revision begins with a question
+to it (2 messages, as many as the token took): so much I take; what do all of us take? Who hears that its share has changed
+reckons what that does to its own cluster's term with the total that it has last heard, and says it with the change of its
+reward; the account learns of it when its own next revision begins. So nobody tells other clusters anything, and totals are as old as a
+device's last revision. If the first device is gone the next one takes over, and every member tells it what it takes.
 
 Moves meet at transmitters, which serve one request after the other. So a change that somebody's share brings to a device in the
 middle of a move of its own belongs to that somebody, who is told of it; what is left is its own. Every change of a reward is counted by
-exactly one mover, and the sum over all moves is what the objective has gained.
+exactly one mover, and the sum over all moves is what rewards have gained.
 
 **Nobody waits for ever.** A device waits for an offer or a total, which are given at once whatever the other does, or for a grant. A
 grant waits for replies, which are given at once as well, and for those in line before it: at most one a device, as everybody
@@ -25,11 +27,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from d2dfl.discovery.plain.reference import plain_uniform
-from d2dfl.discovery.protocol.device import Device
+from d2dfl.discovery.protocol.ending import Ending
 from d2dfl.discovery.protocol.giving import SAME
-from d2dfl.discovery.protocol.messages import Content, Done, End, Message, Outside, Taken, Total, Wake
-from d2dfl.discovery.protocol.revision import LEAST_MOVE, NO_LINK, TURN, Move
-from d2dfl.discovery.protocol.tree import above, below
+from d2dfl.discovery.protocol.messages import Content, Done, Message, Now, Outside, Reply, Total, Wake
+from d2dfl.discovery.protocol.receiver import told_by
+from d2dfl.discovery.protocol.revision import NO_LINK, TURN, Move
 
 FINISH = 2  # messages of a device to say that it is done, besides those of the end
 PAUSE = 24.0  # message times between two revisions, in the mean
@@ -37,24 +39,17 @@ PAUSES = 1 << 41  # where the draws of pauses begin in a device's stream
 
 
 @dataclass
-class OwnClock(Device):
+class OwnClock(Ending):
     """A device that revises whenever it has paused."""
 
-    uses: float = 0.0  # as the first of its cluster: what that takes from outside
-    owed: float = 0.0  # how much more it takes from outside than the first of its cluster has heard
+    taken: dict[int, float] = field(default_factory=dict)  # as the first of its cluster: what each member takes
     quiet: int = 0  # own turns in a row without a change
-    done: bool = False
-    told_done: bool = False
-    heard_done: set[int] = field(default_factory=set)
-    gone: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.account -= FINISH
-        self._known_use = 0.0
+        self._known_use = 0.0  # what its cluster takes from outside, as it has last heard, with its own changes since
         self._opening = False  # waits for its cluster's total to begin a revision
-        self._change: float | None = None  # of a move, while clusters are being told
-        self._telling: dict[int, tuple[int, float]] = {}  # first device -> its cluster, how much more
 
     def _table(self) -> dict[type[Content], Callable[[int, Content], list[Message]]]:
         own = {Wake: self._wake, Outside: self._count, Total: self._counted, Done: self._heard_done}
@@ -69,33 +64,16 @@ class OwnClock(Device):
     def _pause(self) -> float:
         return 2.0 * PAUSE * plain_uniform(self.key, self.turns + PAUSES)
 
-    @property
-    def _counts(self) -> bool:
-        return self.clusters.matter(self.holdings)
-
-    @property
-    def may_go_on(self) -> bool:
-        return bool(self.useful) and self.account - self.spent >= TURN + LEAST_MOVE
-
     def _wake(self, sender: int, content: Content) -> list[Message]:
         assert self.rules is not None
         if not self.may_go_on or self.quiet >= self.rules.patience:
             return self._stop()
-        head = self.clusters.heads[self.cluster]
-        if not self._counts or head in self.gone:
-            self._known_use = 0.0
+        if not self._counts:
             return self._revise()
-        if head == self.number:
-            self._known_use = self.uses
-            return self._revise()
-        self.spent += TURN
         self._opening = True
-        more, self.owed = self.owed, 0.0
-        return [self._say(head, Outside(more))]
-
-    @property
-    def _use(self) -> float:
-        return self._known_use
+        if self._head() != self.number:
+            self.spent += TURN
+        return self._report()
 
     def _pass_on(self, changed: bool, stop: bool = False) -> list[Message]:
         """The revision is over."""
@@ -105,62 +83,76 @@ class OwnClock(Device):
 
     # What clusters take from outside
 
+    @property
+    def _counts(self) -> bool:
+        return self.clusters.matter(self.holdings)
+
+    @property
+    def _use(self) -> float:
+        return self._known_use
+
+    def _head(self) -> int:
+        """Who keeps the account of its cluster."""
+        return self.clusters.head(self.cluster, self.gone - {self.number})
+
+    def _report(self) -> list[Message]:
+        """Tell who keeps the account what it takes from outside."""
+        mine = self.holdings.outside(self.cluster)
+        if self._head() == self.number:
+            return self._counted(self.number, Total(self._total()))
+        return [self._say(self._head(), Outside(mine))]
+
+    def _total(self) -> float:
+        self.taken[self.number] = self.holdings.outside(self.cluster)
+        return sum(self.taken.values())
+
     def _count(self, sender: int, content: Content) -> list[Message]:
         assert isinstance(content, Outside)
-        self.uses += content.more
-        return [self._say(sender, Total(self.uses))]
-
-    def _settle_clusters(self, change: float, move: Move) -> list[Message]:
-        messages = []
-        for cluster, more in move.outside.items() if self._counts else ():
-            head = self.clusters.heads[cluster]
-            if abs(more) <= SAME or head in self.gone:
-                continue
-            if head == self.number:
-                self.uses += more
-                change += self._difference(cluster, more, self.uses)
-            elif cluster == self.cluster:  # its first device hears of it when the next revision begins
-                self._known_use += more
-                self.owed += more
-                change += self._difference(cluster, more, self._known_use)
-            else:
-                self._telling[head] = (cluster, more)
-                self.spent += 2
-                messages.append(self._say(head, Outside(more)))
-        self._change = change
-        return messages or self._settled()
-
-    def _difference(self, cluster: int, more: float, use: float) -> float:
-        term = self.clusters.term
-        return term(self.holdings, cluster, use) - term(self.holdings, cluster, use - more)
+        self.taken[sender] = content.takes
+        return [self._say(sender, Total(self._total()))]
 
     def _counted(self, sender: int, content: Content) -> list[Message]:
-        """A total: at the beginning of a revision, or after a move."""
         assert isinstance(content, Total)
-        if self._opening:
-            self._opening, self._known_use = False, content.use
-            return self._revise()
-        assert self._change is not None
-        self._change += self._difference(*self._telling.pop(sender), content.use)
-        return [] if self._telling else self._settled()
+        self._known_use = content.use
+        if not self._opening:
+            return []
+        self._opening = False
+        return self._revise()
 
-    def _settled(self) -> list[Message]:
-        change, self._change = self._change, None
-        assert change is not None
-        return self._decide(change)
+    def _takes_more(self, more: float) -> float:
+        """It takes so much more from outside: what that does to N times the objective, as far as it knows."""
+        if not self._counts or abs(more) <= SAME:
+            return 0.0
+        term, before = self.clusters.term, self._known_use
+        self._known_use += more
+        return term(self.holdings, self.cluster, self._known_use) - term(self.holdings, self.cluster, before)
+
+    def _settle_clusters(self, change: float, move: Move) -> list[Message]:
+        return self._decide(change + self._takes_more(move.outside.get(self.cluster, 0.0)))
+
+    def _told_now(self, sender: int, content: Content) -> list[Message]:
+        (message,) = super()._told_now(sender, content)
+        self._hear_of_released(sender, content)
+        reply = message.content
+        assert isinstance(reply, Reply)
+        change = reply.change + self._takes_more(reply.outside)
+        return [self._say(sender, Reply(change, self.cluster, 0.0, reply.prices))]
+
+    def _hear_of_released(self, sender: int, content: Content) -> None:
+        """A link that it is giving back has another share now: it is its own again should giving back be refused."""
+        assert isinstance(content, Now)
+        move = self._revision.move if self._revision else None
+        link = move.before if move else None
+        if link is not None and self._link_to(sender) is None and self.holdings.heard[link.slot].device == sender:
+            link.granted, link.told = list(content.granted), told_by(content.offer)
 
     # What others may be told, and what is left when it is too much
 
     def _left_for_telling(self, concerned: int, undoing: bool) -> int:
-        return self.account - self.spent - (2 if undoing else 4) * concerned
+        return self._left - (2 if undoing else 4) * concerned
 
     def _allowance(self, move: Move) -> int:
-        each = 2 if move.undoing else 4
-        told = move.pool // each
-        if self._counts:  # everybody who is told may be of another cluster, which is told then
-            known, others = len(move.outside.keys() - {self.cluster}), len(self.clusters.budget) - 1
-            told = max((move.pool - each * others) // each, (move.pool - each * known) // (2 * each))
-        return 2 * max(told, 0)
+        return 2 * max(move.pool // (2 if move.undoing else 4), 0)
 
     def _was_refused(self) -> list[Message]:
         move, links = self._current_move(), self.holdings.links
@@ -209,29 +201,43 @@ class OwnClock(Device):
     # Those that are gone
 
     def partners(self) -> set[int]:
-        """Those with whom it has links."""
-        from_whom = {self.holdings.heard[link.slot].device for link in self.holdings.links if link}
+        """Those with whom it has links, or had them when the move that it is in began."""
+        move = self._revision.move if self._revision else None
+        links = [*self.holdings.links, move.before if move else None]
+        from_whom = {self.holdings.heard[link.slot].device for link in links if link}
         return from_whom | set(self.giving.requesters)
 
     def lost(self, name: int) -> list[Message]:
         """Somebody is gone for good: links with it end, and nobody waits for it."""
-        top = above(self.number, self.gone)
-        self.gone.add(name)
+        head = self._head()
+        self._leaves_view(name)
+        self.taken.pop(name, None)
         before, outside = self.holdings.standing(), self.holdings.outside(self.cluster)
         self.giving.leave(name)
         self._unlink(name)
         more = self.holdings.outside(self.cluster) - outside
+        self._takes_more(more)
         self._start_reward += self.holdings.standing() - before
         self._start_outside += more
-        self.owed += more
         self._line = deque(item for item in self._line if item[0] != name)
         messages: list[Message] = []
         if self._serving is not None and name in self._serving.waiting:
             self._serving.waiting.remove(name)
             messages += self._tell_next()
-        if self.told_done and not self.ended and top == name:
-            self.told_done = False
-        return messages + self._without(name) + self._tell_done()
+        messages += self._without(name)
+        if name == head and self._counts:  # the next one takes over
+            messages += self._report()
+        return messages + self._tell_done()
+
+    def leave(self) -> None:
+        """The others go on without it: nothing of theirs holds any more."""
+        self.gone.add(self.number)
+        self.done = self.ended = True
+        self._revision, self._opening, self._serving = None, False, None
+        self._line.clear()
+        self.giving.requesters.clear()
+        self.holdings.given = [0.0] * len(self.holdings.given)
+        self.holdings.links = [None] * len(self.holdings.links)
 
     def _unlink(self, name: int) -> None:
         links, revision = self.holdings.links, self._revision
@@ -254,65 +260,9 @@ class OwnClock(Device):
     def _without(self, name: int) -> list[Message]:
         """Go on with a revision that waited for somebody who is gone."""
         revision = self._revision
-        if self._opening and name == self.clusters.heads[self.cluster]:
-            self._opening, self._known_use = False, 0.0
-            return self._revise()
-        if name in self._telling:
-            del self._telling[name]
-            return [] if self._telling else self._settled()
-        if revision is None or self._change is not None:
+        if revision is None:
             return []
         if revision.move is None:
             return self._weigh() if revision.asking == name else []
         move = revision.move
         return self._request_next() if move.concerned[move.served] == name else []
-
-    # The end
-
-    def _stop(self) -> list[Message]:
-        self.done = True
-        return self._tell_done()
-
-    def awaited(self) -> set[int]:
-        """Those that tell it when they are done, and have not yet."""
-        assert self.rules is not None
-        return below(self.number, self.rules.devices, self.gone) - self.heard_done
-
-    def watched(self) -> set[int]:
-        """Those for whom it waits at the end."""
-        if not self.done or self.ended:
-            return set()
-        top = above(self.number, self.gone)
-        return {top} if self.told_done and top is not None else self.awaited()
-
-    def _tell_done(self) -> list[Message]:
-        if not self.done or self.told_done or self.awaited():
-            return []
-        self.told_done = True
-        upwards = above(self.number, self.gone)
-        return self._tell_end() if upwards is None else [self._say(upwards, Done())]
-
-    def _heard_done(self, sender: int, content: Content) -> list[Message]:
-        self.heard_done.add(sender)
-        if self.ended:
-            return [self._say(sender, Taken()), self._say(sender, End())]
-        return [self._say(sender, Taken()), *self._tell_done()]
-
-    def has_ended(self, name: int) -> list[Message]:
-        """Somebody knows of the end: it need not tell that it is done."""
-        if self.ended or not self.done or name not in self.awaited():
-            return []
-        self.heard_done.add(name)
-        return self._tell_done()
-
-    def end_alone(self) -> list[Message]:
-        """It has waited long enough: its own links stand, and it still serves others."""
-        return self._tell_end()
-
-    def _tell_end(self) -> list[Message]:
-        self.ended = True
-        return [self._say(name, End()) for name in sorted(self.heard_done - self.gone)]
-
-    def _end(self, sender: int, content: Content) -> list[Message]:
-        further = [] if self.ended else self._tell_end()
-        return [self._say(sender, Taken()), *further]

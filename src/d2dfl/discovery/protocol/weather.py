@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from d2dfl.discovery.protocol.device import Device
-from d2dfl.discovery.protocol.lossy import Envelope, Post
+from d2dfl.discovery.protocol.envelopes import Envelope
+from d2dfl.discovery.protocol.lossy import Post
 from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.discovery.protocol.revision import Rules
 
 FOR_GOOD = float("inf")
 EVENTS = 50_000_000  # more than any discovery has
+
+Away = Mapping[int, Sequence[tuple[float, float]]]
 
 
 @dataclass(frozen=True)
@@ -28,23 +31,25 @@ class Weather:
 class Radio:
     """Carries envelopes between posts.
 
-    away[device]: from when until when it neither hears nor sends, counted from when introductions are over; then it goes on.
+    away[device]: from when until when it neither hears nor sends, once or several times, counted from when introductions are over; in
+    between it goes on. FOR_GOOD: it never comes back.
     """
 
     posts: list[Post]
     weather: Weather
     generator: np.random.Generator
-    away: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    away: Away = field(default_factory=dict)
     messages: int = 0  # all that was sent, repeats and notices with it
     now: float = 0.0
     heard: list[Envelope] = field(default_factory=list)  # all that arrived, if kept
     keep: bool = False
+    ends: dict[int, float] = field(default_factory=dict)  # when each device came to the end
 
     def __post_init__(self) -> None:
         self._line: list[tuple[float, int, int, Envelope | None]] = []
         self._sent = 0
-        self._began = FOR_GOOD  # when devices begin to revise
-        self._back: set[int] = set()  # who has come back
+        self.began = FOR_GOOD  # when devices begin to revise
+        self._returns: dict[int, list[float]] = {}  # when who will come back, the next time last
 
     def introduce(self) -> None:
         for post in self.posts:
@@ -55,10 +60,12 @@ class Radio:
 
     def run(self, rules: Rules) -> None:
         """Everybody revises by its own clock until all that are not gone know of the end."""
-        self._began = self.now
-        for name, (_, back) in self.away.items():
-            if back != FOR_GOOD:
-                self._push(self._began + back, name, None)
+        self.began = self.now
+        for name, spells in self.away.items():
+            times = sorted((self.began + back for _, back in spells if back != FOR_GOOD), reverse=True)
+            self._returns[name] = times
+            for time in times:
+                self._push(time, name, None)
         for post in self.posts:
             post.device.rules = rules._replace(cycles=1)  # as in Fleet.run_at_once
             post.post(post.device.first_wake(), self.now)
@@ -84,8 +91,15 @@ class Radio:
                     self._push(self.now + takes, envelope.receiver, envelope)
 
     def _is_away(self, name: int) -> bool:
-        left, back = self.away.get(name, (FOR_GOOD, FOR_GOOD))
-        return self._began + left <= self.now < self._began + back
+        return any(self.began + left <= self.now < self.began + back for left, back in self.away.get(name, ()))
+
+    def _comes_back(self, name: int) -> bool:
+        """Whether it was away until now."""
+        returns = self._returns.get(name)
+        if not returns or returns[-1] > self.now:
+            return False
+        returns.pop()
+        return True
 
     def _run(self) -> None:
         for _ in range(EVENTS):
@@ -99,8 +113,7 @@ class Radio:
                 if self.keep:
                     self.heard.append(envelope)
                 self._carry(post.arrive(envelope, self.now))
-            elif name in self.away and name not in self._back and self.now >= self._began + self.away[name][1]:
-                self._back.add(name)
+            elif self._comes_back(name):
                 self._carry(post.come_back(self.now))
             else:
                 at = post.timer()
@@ -108,6 +121,8 @@ class Radio:
                     continue  # set before something made it unnecessary
                 self._carry(post.tick(self.now))
             self._set_timer(post)
+            if post.device.ended:
+                self.ends.setdefault(name, self.now)
         raise RuntimeError("a discovery over a lossy radio does not end")
 
 
@@ -115,7 +130,7 @@ def radio_of(
     devices: Sequence[Device],
     weather: Weather,
     generator: np.random.Generator,
-    away: Mapping[int, tuple[float, float]] | None = None,
+    away: Away | None = None,
     keep: bool = False,
 ) -> Radio:
     """Of devices with clocks of their own."""

@@ -1,5 +1,6 @@
 """The side of a device that receives: what it expects of a link that it does not have yet."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from d2dfl.discovery.protocol.holdings import Holdings, List, Told
@@ -10,8 +11,11 @@ class Clusters:
     """What everybody knows of the reliable clusters."""
 
     budget: List
-    members: list[int]
-    heads: list[int]  # the first device of each, -1 for none
+    order: list[list[int]]  # the members of each; the first keeps its account, the next one if that is gone
+
+    def head(self, cluster: int, gone: Set[int]) -> int:
+        """Who keeps a cluster's account."""
+        return next(name for name in self.order[cluster] if name not in gone)
 
     def matter(self, holdings: Holdings) -> bool:
         """Whether what clusters take from outside is worth anything."""
@@ -25,7 +29,7 @@ class Clusters:
             left /= max(self.budget[cluster], 1.0)
         if reward.budget_rule == "hinge":
             left = min(left, 0.0)
-        return reward.global_weight * reward.budget_weight * self.members[cluster] * left
+        return reward.global_weight * reward.budget_weight * len(self.order[cluster]) * left
 
 
 def nothing_told(holdings: Holdings, slot: int) -> Told:

@@ -61,8 +61,13 @@ class Questions:
                 raise WireError("a cycle that does not fit")
         elif isinstance(content, learner.Done | learner.Outside) and not at_once:
             raise WireError("of another kind of discovery")
-        elif isinstance(content, learner.Outside) and device.number not in device.clusters.heads:
+        elif isinstance(content, learner.Outside) and device.number not in _heads(device):
             raise WireError("not the first of a cluster")
+
+
+def _heads(device: Device) -> list[int]:
+    """Who keeps the account of a cluster."""
+    return [members[0] for members in device.clusters.order if members]
 
 
 def _check_sizes(content: learner.Content, labels: int, clusters: int) -> None:

@@ -62,11 +62,10 @@ class Seat:
 
     def device(self) -> Device:
         """Before its introductions."""
-        agreed, members = self.agreed, [0] * len(self.agreed.budget)
-        heads = [-1] * len(members)
-        for place in reversed(range(self.size)):
-            members[agreed.cluster[place]] += 1
-            heads[agreed.cluster[place]] = place
+        agreed = self.agreed
+        order: list[list[int]] = [[] for _ in agreed.budget]
+        for place in range(self.size):
+            order[agreed.cluster[place]].append(place)
         others = [place for place in range(self.size) if place != self.number]
         holdings = Holdings(
             self.config.reward,
@@ -84,7 +83,7 @@ class Seat:
             number=self.number,
             cluster=agreed.cluster[self.number],
             holdings=holdings,
-            clusters=Clusters(list(agreed.budget), members, heads),
+            clusters=Clusters(list(agreed.budget), order),
             trusts=self.trusts,
             claim={},
             free=True,
@@ -134,6 +133,8 @@ class Claiming:
         counts, need = np.array(seat.counts), np.array(device.holdings.need)
         main = int(counts.argmax())
         alone = counts[main] >= ALONE * max(counts.sum(), 1.0)
+        # The list shows its neighbours which label a device holds: who keeps that to itself keeps off it.
+        alone = alone and any(trusted[main] for trusted in seat.trusts.values())
         spare = np.array([there.spare for there in device.holdings.heard.values()])
         amounts = np.minimum(spare, need)
         offered = [place for place in range(len(counts)) if alone and place != main and (amounts[:, place] > 0).any()]

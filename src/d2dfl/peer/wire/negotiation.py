@@ -138,7 +138,7 @@ class End(Said, frozen=True, tag=25):
 
 
 class Outside(Said, frozen=True, tag=26):
-    more: Worth
+    takes: Worth
 
 
 class Total(Said, frozen=True, tag=27):
@@ -218,7 +218,7 @@ Talk = Invite | Answer | Begin | Packet | Broken
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _decoder: "msgspec.msgpack.Decoder[Talk]" = msgspec.msgpack.Decoder(Talk)
-REALS = ("change", "outside", "more", "use", "gained")
+REALS = ("change", "outside", "takes", "use", "gained")
 _LEARNED: dict[str, Any] = {kind.__name__: kind for kind in Learned.__args__}
 
 
