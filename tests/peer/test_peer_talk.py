@@ -15,7 +15,8 @@ from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.certificates import authority, certify
 from d2dfl.peer.identity.keys import Key
 from d2dfl.peer.identity.roster import Member, Roster
-from d2dfl.peer.negotiation.negotiation import Negotiation, Plan
+from d2dfl.peer.negotiation.negotiation import Negotiation
+from d2dfl.peer.negotiation.plan import Plan
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.simulator.devices import signed_policy
 from d2dfl.peer.simulator.talking import GivenLosses, full_mesh

@@ -6,64 +6,22 @@ and another one is called; from the end of the revisions on, what was found stan
 """
 
 import hashlib
-import json
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field
 
-from d2dfl.config import Config
 from d2dfl.peer.discovery import Links
 from d2dfl.peer.identity.roster import Roster
 from d2dfl.peer.negotiation.attempt import Attempt, Step
 from d2dfl.peer.negotiation.consent import Room
 from d2dfl.peer.negotiation.learner import Seat
 from d2dfl.peer.negotiation.line import Line
+from d2dfl.peer.negotiation.plan import Plan, Surroundings
 from d2dfl.peer.wire import negotiation as say
 from d2dfl.peer.wire.messages import WireError
 
 INVITE_S = 1.0  # invitations are repeated so often
 MOST_LOSS = 0.999
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What an owner decides. The values of whoever invites count; a device set up for other labels stays away."""
-
-    config: Config
-    seed: int = 0
-    at_once: bool = True  # else a token goes round: one revision at a time
-    message_s: float = 0.02  # what a message takes, by which pauses between revisions are measured
-    gather_s: float = 10.0  # how long others are waited for
-    cluster: tuple[int, ...] = ()  # reliable cluster of each member of the roster; () for one cluster
-    budget: tuple[float, ...] = (0.0,)
-
-    def digest(self, labels: tuple[str, ...]) -> bytes:
-        """Of all that must be the same everywhere."""
-        config = self.config
-        told = [labels, asdict(config.reward), config.marginal.spread, config.marginal.temperature]
-        told += [config.marginal.patience, config.marginal.cycle, config.network.threshold, config.discovery.no_link]
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()
-
-
-class Surroundings(Protocol):
-    """What a negotiation asks the peer."""
-
-    own: bytes
-    labels: tuple[str, ...]
-
-    @property
-    def consent_number(self) -> int:
-        """Changes whenever what may be told has changed."""
-
-    def visible(self, receiver: bytes, now: float) -> dict[str, int]: ...
-    def held(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Datapoints here by label, and those of them that are its own to give."""
-
-    def loss(self, sender: bytes) -> float: ...
-    def silent(self, other: bytes, now: float) -> bool: ...
-    def secret(self, purpose: bytes) -> bytes: ...
-    def run(self) -> int: ...
 
 
 @dataclass

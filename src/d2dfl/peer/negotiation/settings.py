@@ -5,7 +5,7 @@ from typing import Any
 
 from d2dfl.config.presets import preset
 from d2dfl.errors import UserError
-from d2dfl.peer.negotiation.negotiation import Plan
+from d2dfl.peer.negotiation.plan import Plan
 from d2dfl.peer.wire.negotiation import MOST_LINKS
 
 MODES = ("at-once", "token")

@@ -15,7 +15,8 @@ from d2dfl.network import Network
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.keys import fingerprint
 from d2dfl.peer.identity.roster import Member, Roster
-from d2dfl.peer.negotiation.negotiation import Negotiation, Plan
+from d2dfl.peer.negotiation.negotiation import Negotiation
+from d2dfl.peer.negotiation.plan import Plan
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.simulator.devices import OpenBox, QuickKey, quick_verify, signed_policy
 from d2dfl.peer.store.store import Store
