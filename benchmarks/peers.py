@@ -7,6 +7,7 @@ What they have learned after the last round stands beside their times. Peers are
 their own.
 
     python benchmarks/peers.py [--quick] [--cycles N] [--cache build/peers] [--json OUT]
+    python benchmarks/peers.py --tasks scale     100 to 10,000 devices, 1 to 100 % of them in a round (peers_scale.py)
 """
 
 import argparse
@@ -19,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from peers_scale import scale
 from peers_setup import PEERS, TASKS, Missing, System, TaskPlan, machine, peak_memory, prepare, python_of, write_task
 
 CORES = min(2, os.cpu_count() or 1)
@@ -194,7 +196,7 @@ def main() -> None:
     parser.add_argument("--cycles", type=int, help="timed rounds of each system")
     parser.add_argument("--cache", type=Path, default=Path("build/peers"), help="where the peers are installed")
     parser.add_argument("--peers", default=",".join(peer.name for peer in PEERS), help="which of those to install")
-    parser.add_argument("--tasks", default=";".join(TASKS), help="which tasks, with semicolons between")
+    parser.add_argument("--tasks", default=";".join(TASKS), help="which, with semicolons between; also: scale")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     pythons = {"ours": python_of(None), "bare loop": python_of(None)}
@@ -208,6 +210,9 @@ def main() -> None:
     print(described, flush=True)
     collected: dict[str, Any] = {"machine": described}
     for name in options.tasks.split(";"):
+        if name == "scale":
+            collected[name] = scale(pythons, options.quick)
+            continue
         plan = TASKS[name].smaller() if options.quick else TASKS[name]
         plan = replace(plan, cycles=options.cycles or plan.cycles)
         with tempfile.TemporaryDirectory() as folder:
@@ -216,7 +221,7 @@ def main() -> None:
         collected[name] = {**result, "targets": {} if options.quick else verdicts(name, result)}
         for row in result["table"].values():
             collected.setdefault("versions", {})[row["title"].partition(",")[0]] = row["version"]
-    print("\nversions: " + "; ".join(f"{system}: {known}" for system, known in collected["versions"].items()))
+    print("\nversions: " + "; ".join(f"{system}: {known}" for system, known in collected.get("versions", {}).items()))
     if options.json:
         options.json.write_text(json.dumps(collected, indent=1))
 

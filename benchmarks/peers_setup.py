@@ -81,6 +81,8 @@ class TaskPlan:
     trials: int  # rounds that choose the best setting of a system
     cycles: int  # rounds that are timed
     seed: int = 0
+    participation: float = 1.0
+    pool: int = 0  # datapoints that devices share, each with all it holds in every minibatch; 0: everybody has its own
 
     @property
     def rounds(self) -> int:
@@ -144,14 +146,17 @@ def machine(cores: int) -> str:
 
 def write_task(plan: TaskPlan, folder: Path) -> None:
     """The arrays, the minibatches, the first weights and the settings, once for all systems."""
-    arrays = _images(plan) if plan.name == "alexnet" else _digits(plan)
-    members = np.arange(plan.devices * plan.samples).reshape(plan.devices, plan.samples)
-    batches = Batches(list(members), plan.seed, plan.batch)
-    rounds = [
-        [batches.draw(device, number * plan.steps, plan.steps) for device in range(plan.devices)]
-        for number in range(plan.rounds)
-    ]
-    for name, array in {**arrays, "members": members, "batches": np.array(rounds)}.items():
+    arrays = _images(plan) if plan.model == "alexnet" else _digits(plan)
+    written = {**arrays, "members": _members(plan, len(arrays["inputs"]))}
+    members = written["members"]
+    if not plan.pool:
+        batches = Batches(list(members), plan.seed, plan.batch)
+        rounds = [
+            [batches.draw(device, number * plan.steps, plan.steps) for device in range(plan.devices)]
+            for number in range(plan.rounds)
+        ]
+        written["batches"] = np.array(rounds)
+    for name, array in written.items():
         np.save(folder / f"{name}.npy", array)
     data = Federated(
         arrays["inputs"], arrays["targets"], list(members), arrays["test_inputs"], arrays["test_targets"], 10
@@ -159,13 +164,22 @@ def write_task(plan: TaskPlan, folder: Path) -> None:
     factory, settings = MODELS[plan.model], FederationConfig(momentum_rule="reset")
     torch.save(model_of(factory, data, start(factory, data, settings, plan.seed)), folder / "model.pt")
     known = {"model": plan.model, "outputs": 10, "seed": plan.seed, "batch": plan.batch}
-    (folder / "settings.json").write_text(json.dumps({**known, "learning_rate": plan.learning_rate, "momentum": 0.9}))
+    known |= {"learning_rate": plan.learning_rate, "momentum": 0.9, "steps": plan.steps}
+    (folder / "settings.json").write_text(json.dumps(known | {"participation": plan.participation}))
+
+
+def _members(plan: TaskPlan, held: int) -> Any:
+    """[device, datapoint] who holds what."""
+    if not plan.pool:
+        return np.arange(plan.devices * plan.samples).reshape(plan.devices, plan.samples)
+    draws = np.random.default_rng(1)
+    return np.stack([draws.choice(held, plan.samples, replace=False) for _ in range(plan.devices)])
 
 
 def _images(plan: TaskPlan) -> dict[str, Any]:
     """Colour images: patches that tell the class, under noise, so that a few rounds teach something but not all."""
     generator = np.random.default_rng(7)
-    train, test = plan.devices * plan.samples, 1000
+    train, test = plan.pool or plan.devices * plan.samples, 1000
     patterns = np.kron(generator.normal(size=(10, 3, 4, 4)), np.ones((8, 8)))
     targets = generator.integers(0, 10, train + test)
     noise = generator.normal(size=(train + test, 3, 32, 32))
@@ -176,7 +190,7 @@ def _images(plan: TaskPlan) -> dict[str, Any]:
 def _digits(plan: TaskPlan) -> dict[str, Any]:
     """Handwritten digits, shuffled over the devices."""
     dataset = load("digits")
-    order = np.random.default_rng(0).permutation(len(dataset.train_inputs))[: plan.devices * plan.samples]
+    order = np.random.default_rng(0).permutation(len(dataset.train_inputs))[: plan.pool or plan.devices * plan.samples]
     return {
         "inputs": dataset.train_inputs[order],
         "targets": dataset.train_targets[order],

@@ -29,7 +29,7 @@ def train(message: Message, context: Context) -> Message:
     model.load_state_dict(message.content["arrays"].to_torch_state_dict())
     model.train()
     optimiser = new_optimiser(model, task.settings)
-    for step in range(task.batches.shape[2]):
+    for step in range(task.steps):
         inputs, targets = task.batch(number, device, step)
         optimiser.zero_grad(set_to_none=True)
         nn.functional.cross_entropy(model(inputs), targets).backward()

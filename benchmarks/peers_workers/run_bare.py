@@ -14,7 +14,7 @@ from torch import nn
 def steps(model: nn.Module, task: Task, round_number: int, device: int, plain: bool) -> None:
     """The local steps of one device in one round."""
     optimiser = new_optimiser(model, task.settings)
-    for step in range(task.batches.shape[2]):
+    for step in range(task.steps):
         inputs, targets = task.batch(round_number, device, step)
         optimiser.zero_grad(set_to_none=True)
         nn.functional.cross_entropy(model(inputs.contiguous() if plain else inputs), targets).backward()

@@ -29,8 +29,10 @@ def server(chosen: Namespace, clock: Clock) -> ServerApp:
 
     @app.main()
     def main(grid: Grid, _context: Context) -> None:
-        nodes = task.devices
-        strategy = FedAvg(fraction_evaluate=0.0, min_train_nodes=nodes, min_available_nodes=nodes)
+        nodes, share = task.devices, task.settings["participation"]
+        strategy = FedAvg(
+            fraction_train=share, fraction_evaluate=0.0, min_train_nodes=task.present, min_available_nodes=nodes
+        )
         config = ConfigRecord({"folder": str(chosen.folder), "threads": chosen.threads})
         first = ArrayRecord(task.new_model().state_dict())
         strategy.start(grid, first, chosen.rounds, train_config=config, evaluate_fn=after_round)

@@ -13,7 +13,8 @@ def main() -> None:
     task, clock = task_in(chosen.folder), Clock(chosen)
     settings = FederationConfig(
         rounds=chosen.rounds,
-        interval=task.batches.shape[2],
+        interval=task.steps,
+        participation=task.settings["participation"],
         batch=task.settings["batch"],
         learning_rate=task.settings["learning_rate"],
         momentum=task.settings["momentum"],

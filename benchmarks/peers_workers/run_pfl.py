@@ -47,25 +47,28 @@ class AfterRound(TrainingProcessCallback):
 class Turns:
     """Device after device, round after round. pfl draws once for each worker and keeps what is its own."""
 
-    def __init__(self, devices: int, workers: int) -> None:
-        self.devices, self.workers, self.drawn = devices, workers, 0
+    def __init__(self, devices: int, present: int, workers: int) -> None:
+        self.devices, self.present, self.workers, self.drawn = devices, present, workers, 0
 
     def __call__(self) -> tuple[int, int]:
         turn, worker = divmod(self.drawn, self.workers)
         self.drawn += 1
-        own = len(range(worker, self.devices, self.workers))  # devices of this worker in a round
+        own = len(range(worker, self.present, self.workers))  # devices of this worker in a round
         number, place = divmod(turn, own)
-        return number, worker + place * self.workers
+        # Where few take part, other ones in every round.
+        return number, (worker + place * self.workers + number * self.present) % self.devices
 
 
 def data_of(task: Task, workers: int) -> FederatedDataset:
     inputs, targets = torch.from_numpy(task.inputs), torch.from_numpy(task.targets)
 
     def dataset(turn: tuple[int, int]) -> Dataset:
-        chosen = torch.from_numpy(task.batches[turn].reshape(-1))  # its minibatches, one after another
+        chosen = torch.cat(
+            [task.chosen(*turn, step) for step in range(task.steps)]
+        )  # its minibatches, one after another
         return Dataset((inputs[chosen], targets[chosen]), user_id=str(turn[1]))
 
-    return FederatedDataset(dataset, Turns(task.devices, workers))
+    return FederatedDataset(dataset, Turns(task.devices, task.present, workers))
 
 
 def main() -> None:
@@ -86,7 +89,7 @@ def main() -> None:
         NNAlgorithmParams(
             central_num_iterations=chosen.rounds,
             evaluation_frequency=chosen.rounds,  # in round 0 only, which does not count
-            train_cohort_size=task.devices,
+            train_cohort_size=task.present,
             val_cohort_size=0,
         ),
         SimulatedBackend(data_of(task, workers), data_of(task, workers)),
@@ -94,7 +97,7 @@ def main() -> None:
         NNTrainHyperParams(
             local_num_epochs=1,
             local_learning_rate=task.settings["learning_rate"],
-            local_batch_size=task.batches.shape[3],
+            local_batch_size=len(task.chosen(0, 0, 0)),
         ),
         NNEvalHyperParams(local_batch_size=None),
         [AfterRound(clock)],

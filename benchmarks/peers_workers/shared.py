@@ -26,14 +26,31 @@ class Task:
     targets: NDArray[np.int64]
     test_inputs: NDArray[np.float32]
     test_targets: NDArray[np.int64]
-    batches: NDArray[np.int64]  # [round, device, step, datapoint]: the same minibatches for everyone
     members: NDArray[np.int64]  # [device, datapoint]
     settings: dict[str, Any]
     model: Path
+    # [round, device, step, datapoint]: the same minibatches for everyone; None: always all that a device holds
+    batches: NDArray[np.int64] | None = None
 
     @property
     def devices(self) -> int:
         return len(self.members)
+
+    @property
+    def steps(self) -> int:
+        """Of a device in a round."""
+        return int(self.settings["steps"])
+
+    @property
+    def present(self) -> int:
+        """Devices that take part in a round."""
+        return max(1, round(self.settings["participation"] * self.devices))
+
+    def chosen(self, round_number: int, device: int, step: int) -> Tensor:
+        """Which datapoints a minibatch has."""
+        return torch.from_numpy(
+            self.members[device] if self.batches is None else self.batches[round_number, device, step]
+        )
 
     def new_model(self) -> nn.Module:
         """The model that everyone starts from, kernels with their channels last: the faster order on a CPU."""
@@ -43,15 +60,16 @@ class Task:
 
     def batch(self, round_number: int, device: int, step: int) -> tuple[Tensor, Tensor]:
         """One minibatch."""
-        chosen = torch.from_numpy(self.batches[round_number, device, step])
+        chosen = self.chosen(round_number, device, step)
         return ordered(torch.from_numpy(self.inputs)[chosen]), torch.from_numpy(self.targets)[chosen]
 
 
 @cache
 def task_in(folder: Path) -> Task:
     """The task that the driver wrote into a folder."""
-    names = ("inputs", "targets", "test_inputs", "test_targets", "batches", "members")
-    arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="c") for name in names}
+    names = ("inputs", "targets", "test_inputs", "test_targets", "members", "batches")
+    files = {name: folder / f"{name}.npy" for name in names}
+    arrays = {name: np.load(file, mmap_mode="c") for name, file in files.items() if file.exists()}
     return Task(**arrays, settings=json.loads((folder / "settings.json").read_text()), model=folder / "model.pt")
 
 

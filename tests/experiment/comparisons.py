@@ -35,10 +35,11 @@ def compared(
     again: Again = "refuse",
     progress: Step = silent,
     logs: Sequence[str] = (),
+    engine: str = "local",
 ) -> Comparison:
     """As the command line does it."""
     with run_folder(folder, plan_of(config, methods, seeds), again) as record:
-        result = compare(config, methods, seeds, record, progress, logs)
+        result = compare(config, methods, seeds, record, progress, logs, engine=engine)
         write_all(result, folder)
         record.finish()
     return result

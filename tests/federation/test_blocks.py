@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from d2dfl import UserError
 from d2dfl.federation import SCHEMES, Federated, FederationConfig, start, train_many
-from d2dfl.federation.blocks import Entries, added_up
-from d2dfl.federation.models import mlp
+from d2dfl.federation.blocks import Entries
+from d2dfl.federation.models import cnn, mlp
 from d2dfl.federation.schemes import Moment, Scheme
+from d2dfl.federation.sums import PIECES, TreeSum, pieces_of
 
 GROUPED = [name for name, scheme in SCHEMES.items() if scheme.groups is not None]
 RULES = ["keep", "reset", "mix"]
@@ -59,7 +60,7 @@ def test_mixing_over_blocks_equals_the_whole_matrix(
     active = np.flatnonzero(weights)
     assert chosen.groups is not None
     groups = chosen.groups(Moment(settings, seed, 0, weights))
-    entries, total = Entries.of_groups([(active, groups[active])]), torch.zeros(5, dtype=torch.float64)
+    entries, total = Entries.of_groups([(active, groups[active])]), TreeSum(0, PIECES)
     last = schedule[-1]
     assert last is not None
     assert last.shared
@@ -70,8 +71,9 @@ def test_mixing_over_blocks_equals_the_whole_matrix(
                 rows += torch.from_numpy(moved[devices])
                 if mixing is not None and mixing is not last:
                     mixing.within(devices).apply(rows)
-            added_up(total, rows, last.shares()[devices])
-    assert np.allclose(whole, total.numpy(), rtol=0, atol=1e-6)
+            total.add_rows(rows, last.shares()[devices], pieces_of(groups)[devices])
+    ((_, added),) = total.finish()
+    assert np.allclose(whole, added.numpy(), rtol=0, atol=1e-6)
 
 
 @given(
@@ -132,6 +134,23 @@ def test_the_block_changes_no_bit(scheme: str, rule: Any, factory: Any, executor
         assert whole.curves == other.curves
 
 
+@pytest.mark.parametrize("scheme", ["fedavg", "fedsgd"])
+def test_neither_the_block_nor_threads_change_a_bit(scheme: str) -> None:
+    """Threads that share the work of a step would: a block of one device has one, too."""
+    data = federation(sizes=(40, 70, 33), shape=(1, 28, 28), classes=10)
+    found = []
+    try:
+        for threads, block in ((1, 0), (2, 0), (2, 1)):
+            torch.set_num_threads(threads)
+            found.append(
+                finished(cnn, data, scheme=scheme, block=block, batch=32, interval=2, learning_rate=0.01).params
+            )
+    finally:
+        torch.set_num_threads(1)
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_blocks_of_several_runs(scheme: str) -> None:
     runs = [(many(), 0), (many(3), 1), (federation(), 2)]
@@ -171,7 +190,7 @@ PEAK = """
 import resource, sys
 import numpy as np, torch
 from d2dfl.federation import Federated, FederationConfig, train
-from d2dfl.federation.models import mlp
+from d2dfl.federation.models import cnn, mlp
 torch.set_num_threads(1)
 devices = int(sys.argv[1])
 inputs, targets = np.zeros((4000, 784), dtype=np.float32), np.zeros(4000, dtype=np.int64)

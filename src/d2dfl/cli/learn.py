@@ -37,18 +37,19 @@ def compare_and_print(
     default: Path,
     resume: bool,
     logs: Sequence[str] = (),
+    engine: str = "local",
 ) -> None:
     """Run a comparison with a progress bar, print its table, write its files.
 
     Without `out` the run gets the default folder, or one with a number where that is taken.
     """
     check_logs(logs)  # before PyTorch is loaded and a folder made
+    from d2dfl.experiment.cluster import check_engine
     from d2dfl.experiment.compare import compare, plan_of
     from d2dfl.experiment.findings import write_all
     from d2dfl.experiment.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
-    from d2dfl.federation.schemes import scheme_named
 
-    scheme_named(config.federation.scheme)
+    check_engine(engine, config.federation)  # and the scheme
     plan = plan_of(config, methods, seeds)
     last = folder_to_resume(default, plan) if out is None or (resume and is_free(out)) else None
     given = out or (last if resume else None)
@@ -67,7 +68,7 @@ def compare_and_print(
             return
         _announce(config, methods, seeds)
         with _bar(record) as tell:
-            result = compare(config, methods, seeds, record, tell, logs, notice=say)
+            result = compare(config, methods, seeds, record, tell, logs, notice=say, engine=engine)
             tell("draw", 1.0)
             write_all(result, where)
         record.finish()
@@ -138,7 +139,15 @@ def _show_finished(folder: Path) -> None:
     say(f"results: {folder}, which was finished before; nothing was run")
 
 
-def rerun_and_print(folder: Path, *, out: Path | None, default: Path, resume: bool, logs: Sequence[str] = ()) -> None:
+def rerun_and_print(
+    folder: Path,
+    *,
+    out: Path | None,
+    default: Path,
+    resume: bool,
+    logs: Sequence[str] = (),
+    engine: str = "local",
+) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.methods import IID, method_named
     from d2dfl.experiment.mark import comparison_in, plugins_of
@@ -148,7 +157,7 @@ def rerun_and_print(folder: Path, *, out: Path | None, default: Path, resume: bo
     try:
         config, methods, seeds = comparison_in(folder)
         names = [method_named(name).name for name in methods if name != IID]
-        compare_and_print(config, names, seeds, out=out, default=default, resume=resume, logs=logs)
+        compare_and_print(config, names, seeds, out=out, default=default, resume=resume, logs=logs, engine=engine)
     except UserError as error:
         absent = plugins_of(folder) if str(error).startswith("there is no ") else []
         if not absent:

@@ -21,6 +21,7 @@ from d2dfl.energy.ledger import Ledger
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.experiment.cell import Cell, Contender, Point, Values
 from d2dfl.experiment.cells import keep_cells
+from d2dfl.experiment.cluster import check_engine, cluster_for
 from d2dfl.experiment.device_scores import KEY, device_scores, label_scores
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
@@ -151,16 +152,19 @@ def compare(
     logs: Sequence[str] = (),
     inputs: Inputs | None = None,
     notice: Callable[[str], None] = silent,
+    engine: str = "local",
 ) -> Comparison:
     """Discover, exchange and train every method on every seed; `none` and the i.i.d. yardstick are always there.
 
     `config`: all settings, or those that are changed by their names. `methods`: names, or "all". `seeds`: how many, or which.
     With a run folder the results are written there, and a run that was cut goes on from its checkpoint. `logs` names
     where scores are written in that folder while training goes on: tensorboard, csv. Data, links and model are those that
-    the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see.
+    the configuration names, unless others are given as `inputs`. `notice` hears a sentence that the user should see. With the
+    `engine` ray devices train on an existing Ray cluster.
     """
     check_logs(logs)
     config, seeds = config_from(config, Config()), checked_seeds(seeds)
+    priced = check_engine(engine, config.federation)
     cells = [Cell("", name, name, seed, config) for seed in seeds for name in with_yardsticks(methods)]
     # First of all: minutes of discovery would be in vain for a model that is not there, rows that fit nowhere, or a checkpoint
     # that turns out to be damaged.
@@ -169,22 +173,22 @@ def compare(
     outputs = outputs_for(inputs.dataset.classes, paradigm_of(config).encodes)
     parameters = parameters_of(factory, inputs.dataset.shape, outputs)
     room = room_for(parameters, devices, config.federation, record.path if record else None)
-    if room.sentence:
-        notice(room.sentence)
+    for sentence in filter(None, (room.sentence, priced)):
+        notice(sentence)
     rounds = record.checkpoints.open([devices] * len(cells), room) if record else [0] * len(cells)
     settings: dict[int, Setting] = {}
-    for seed in seeds:
-        progress(f"data and network, seed {seed}", len(settings) / len(seeds))
-        settings[seed] = setting_of(config, seed, inputs.dataset, inputs.links)
     items: list[PreparedCell] = []
-    for cell in cells:
-        tell = _found(progress, cell, len(items), len(cells))
-        tell(0.0)
-        items.append(prepare(config, settings[cell.seed], cell.method, tell))
-    saved = Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None
-    ready = federations_of(config, items, inputs.dataset, model=factory, saved=saved, room=room)
-    results = TrainedModels(config, inputs.dataset, factory, cells, [data for data, _ in ready.runs], record)
-    with _logs(logs, record) as log:
+    with cluster_for(engine, config.federation) as cluster, _logs(logs, record) as log:
+        for seed in seeds:
+            progress(f"data and network, seed {seed}", len(settings) / len(seeds))
+            settings[seed] = setting_of(config, seed, inputs.dataset, inputs.links)
+        for cell in cells:
+            tell = _found(progress, cell, len(items), len(cells))
+            tell(0.0)
+            items.append(prepare(config, settings[cell.seed], cell.method, tell))
+        saved = Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None
+        ready = federations_of(config, items, inputs.dataset, model=factory, saved=saved, room=room)
+        results = TrainedModels(config, inputs.dataset, factory, cells, [data for data, _ in ready.runs], record)
         curves = train_many(
             factory,
             ready.runs,
@@ -193,6 +197,7 @@ def compare(
             states=ready.starts,
             on_group=_keeper(record, cells, log),
             on_end=results.keep,
+            cluster=cluster,
         )
     done = ready.trained(curves)
     progress("measure", 0.0)

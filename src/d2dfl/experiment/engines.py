@@ -109,7 +109,9 @@ def engine_named(name: str, work: str, workers: int | None, threads: int) -> Ite
     """A crew of the engine, for as long as the context lasts."""
     entry_named("engine", name, dict.fromkeys(engines()))
     if name == "ray":
-        with _ray() as cpus:
+        with connected_ray() as ray:
+            joblib.register_parallel_backend(RAY, RayBackend)
+            cpus = int(ray.cluster_resources().get("CPU", 1))
             yield Crew(work, workers or max(cpus // threads, 1), threads, RAY, {"cpus": threads})
         return
     workers = workers or max(joblib.cpu_count() // threads, 1)  # of the CPUs that this process may use
@@ -121,8 +123,8 @@ def engine_named(name: str, work: str, workers: int | None, threads: int) -> Ite
 
 
 @contextmanager
-def _ray() -> Iterator[int]:
-    """A connection to the Ray cluster that is there, and its number of CPUs."""
+def connected_ray() -> Iterator[Any]:
+    """The package Ray, connected to the cluster that is there."""
     # Ray asks 20 times, 40 s each, for a cluster that has crashed since. Read when it is imported.
     os.environ.setdefault("RAY_NUM_REDIS_GET_RETRIES", "1")
     try:
@@ -139,9 +141,8 @@ def _ray() -> Iterator[int]:
             raise UserError(
                 f"no Ray cluster answers ({one_line(error)}): start one with `ray start --head`, or name one in RAY_ADDRESS"
             ) from error
-    joblib.register_parallel_backend(RAY, RayBackend)
     try:
-        yield int(ray.cluster_resources().get("CPU", 1))
+        yield ray
     finally:
         if ours:
             ray.shutdown()

@@ -1,4 +1,4 @@
-"""Which devices train at once, and how their models are added up: in the same order whatever the size of a block."""
+"""Which devices train at once."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from d2dfl.config import FederationConfig
 from d2dfl.federation.executors.capacity import FLOAT, SHARE, bytes_per_device, free_bytes
@@ -66,17 +65,15 @@ class Entries:
             if begin < end:
                 yield run, slice(begin - first, end - first), self.devices[begin:end]
 
+    def between(self, first: int, last: int) -> "Entries":
+        """Some neighbouring entries, as if there were no others; no group is cut."""
+        ends = self.ends[(self.ends > first) & (self.ends <= last)] - first
+        return Entries(self.devices[first:last], np.clip(self.starts - first, 0, last - first), ends)
+
     @property
     def largest(self) -> int:
         """Entries of the largest group."""
         return int(np.diff(self.ends, prepend=0).max(initial=1))
-
-
-def added_up(total: Tensor, rows: Tensor, shares: NDArray[np.float64]) -> None:
-    """total[parameter] += the sum of shares[n] * rows[n], row after row: the same bits however rows come in blocks."""
-    for row, share in zip(rows, shares.tolist(), strict=True):
-        if share:
-            total.add_(row, alpha=share)
 
 
 def block_width(job: Job, settings: FederationConfig, most: int) -> int:

@@ -11,26 +11,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.batches import Batches, Part, plan_for
-from d2dfl.federation.blocks import Entries, added_up
+from d2dfl.federation.blocks import Entries
 from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.loop import Executor
-from d2dfl.federation.executors.shared import mean_gradient
 from d2dfl.federation.federated import Federated
 from d2dfl.federation.mixing import Mixing
 from d2dfl.federation.optimisers import Memory, descend
-from d2dfl.federation.schemes import Moment, Scheme, present
+from d2dfl.federation.schemes import Moment, Scheme, alone, present
 from d2dfl.federation.state import State
+from d2dfl.federation.sums import PIECES, pieces_of
+from d2dfl.federation.workplace import MODEL, Losses, Order, Place, Segment, added_up, inside_of
 from d2dfl.progress import Share, silent
-
-Losses = NDArray[np.float32]
-Parts = Sequence[tuple[int, slice, NDArray[np.int64]]]  # run, its rows of a block, its devices
 
 
 @dataclass
@@ -59,14 +56,6 @@ class Run:
     def part(self, devices: NDArray[np.int64], taken: int = 0) -> Part:
         """Some of its devices, which have taken so many minibatches since `state.done`."""
         return Part(self.batches, devices, self.state.done[devices] + taken, self.offset)
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Minibatches up to an aggregation, and what it mixes in each run."""
-
-    steps: int
-    mixings: list[Mixing | None]
 
 
 @dataclass
@@ -134,84 +123,57 @@ class Training(ABC):
 
 
 @dataclass
-class BlockTraining(Training):
-    """With a server: all devices begin a round with one model, train in blocks, and are added up on the way."""
+class PlacedTraining(Training):
+    """With a server: all devices begin a round with one model; what they make of it is added up where they are."""
 
-    def __post_init__(self) -> None:
-        """Room for the models of a block; always as many rows, so that compiled code is compiled once."""
-        self.room = torch.empty(self.width, self.params.shape[1], device=self.params.device)
+    place: Place
+
+    @abstractmethod
+    def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
+        """What the server does with the sums over those who were there."""
 
     def round(self, tell: Share = silent) -> None:
-        segments, wide = list(self._segments()), max(run.batches.widest for run in self.runs)
-        entries = self._entries()
-        losses = np.empty((sum(segment.steps for segment in segments), len(entries)), dtype=np.float32)
-        shares = [
-            _shares(self.scheme, run, mixing) for run, mixing in zip(self.runs, segments[-1].mixings, strict=True)
-        ]
-        sums = torch.zeros_like(self.params, dtype=torch.float64)
-        mixed = self.settings.momentum_rule == "mix"
-        remembered = {name: torch.zeros_like(rows, dtype=torch.float64) for name, rows in self.memory.items() if mixed}
-        for first, last in entries.blocks(self.width):
-            parts = list(entries.parts(first, last))
-            rows = self._models(parts, last - first)
-            memory, places = self._memory(parts)
-            step = 0
-            for segment in segments:
-                drawn = [self.runs[number].part(devices, step) for number, _, devices in parts]
-                plan = plan_for(drawn, np.arange(last - first), segment.steps, wide)
-                found = self.executor.train(rows, memory, plan)
-                losses[step : step + segment.steps, first:last] = found.cpu().numpy()
-                step += segment.steps
-                if segment is not segments[-1]:
-                    _mix_inside(parts, segment, rows, memory if mixed else {})
-            for number, own, devices in parts:
-                added_up(sums[number], rows[own], shares[number][devices])
-                for name, total in remembered.items():
-                    added_up(total[number], memory[name][own], shares[number][devices])
-            if places is not None:
-                for name, held in self.memory.items():
-                    held[places] = memory[name]
-            tell(last / len(entries))
+        segments = list(self._segments())
+        order = self._order(segments)
+        outcomes = self.place.train(self.params, self.memory, order, tell)
+        losses = np.concatenate([one.losses for one in outcomes], axis=1)
+        sums = added_up(outcomes, len(self.runs))
         for number, run in enumerate(self.runs):
-            if len(entries.of(number)):
-                run.state.params.copy_(sums[number])
-                for name, total in remembered.items():
-                    run.state.memory[name].copy_(total[number])
-            run.state.done[entries.of(number)] += len(losses)
+            if sums[number]:
+                self._take(run, sums[number])
+            run.state.done[order.entries.of(number)] += len(losses)
             for segment in segments:
                 run.state.curves.book(segment.mixings[number])
-        self._finish(entries, losses)
+        self._finish(order.entries, losses)
 
-    def _entries(self) -> Entries:
-        """Who trains, those of a group beside each other."""
-        groups = self.scheme.groups
-        return Entries.of_groups(
-            [
-                (run.active, groups(run.moment(self.settings, 0))[run.active] if groups else run.active)
-                for run in self.runs
-            ]
+    def _order(self, segments: Sequence[Segment]) -> Order:
+        """Who trains, those of a group beside each other, and in whose average."""
+        groups = groups_of(self.scheme, self.settings, self.runs)
+        entries = Entries.of_groups([(run.active, own[run.active]) for run, own in zip(self.runs, groups, strict=True)])
+        shares, pieces, memory = [], [], []
+        for number, (run, mixing) in enumerate(zip(self.runs, segments[-1].mixings, strict=True)):
+            devices = entries.of(number)
+            shares.append(_shares(self.scheme, run, mixing)[devices])
+            pieces.append(pieces_of(groups[number])[devices] + number * PIECES)
+            memory.append(run.first + devices)
+        return Order(
+            entries,
+            np.concatenate([run.state.done[entries.of(number)] for number, run in enumerate(self.runs)]),
+            np.concatenate(shares),
+            np.concatenate(pieces),
+            np.concatenate(memory),
+            inside_of(segments, entries),
+            (0, len(self.runs) * PIECES),
         )
 
-    def _models(self, parts: Parts, number: int) -> Tensor:
-        """The server's model for each device of a block."""
-        if number > len(self.room):  # a group that is larger than a block
-            self.room = torch.empty(number, self.params.shape[1], device=self.params.device)
-        for run, own, _ in parts:
-            self.room[own] = self.params[run]
-        return self.room
 
-    def _memory(self, parts: Parts) -> tuple[Memory, Tensor | None]:
-        """What the optimisers of a block remember, and where copies of it must be put back."""
-        if self.settings.momentum_rule == "reset":
-            return {}, None
-        if self.settings.momentum_rule == "mix":
-            whose = torch.tensor([run for run, _, devices in parts for _ in devices], device=self.params.device)
-            return {name: held[whose] for name, held in self.memory.items()}, None
-        rows = np.concatenate([self.runs[run].first + devices for run, _, devices in parts])
-        if (np.diff(rows) == 1).all():  # neighbours need no copy
-            return {name: held[rows[0] : rows[-1] + 1] for name, held in self.memory.items()}, None
-        places = torch.from_numpy(rows).to(self.params.device)
-        return {name: held[places] for name, held in self.memory.items()}, places
+@dataclass
+class BlockTraining(PlacedTraining):
+    """Devices take steps, in blocks, and their models are added up."""
+
+    def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
+        for name, total in sums.items():
+            (run.state.memory[name] if name else run.state.params).copy_(total)
 
 
 @dataclass
@@ -244,26 +206,17 @@ class RowTraining(Training):
 
 
 @dataclass
-class GradientTraining(Training):
+class GradientTraining(PlacedTraining):
     """FedSGD (R41): devices send gradients; the server steps along their mean and tells everybody."""
 
-    def round(self, tell: Share = silent) -> None:
-        (segment,) = self._segments()
-        entries = Entries.of_groups([(run.active, run.active) for run in self.runs])
-        losses = np.empty((1, len(entries)), dtype=np.float32)
-        for number, (run, mixing) in enumerate(zip(self.runs, segment.mixings, strict=True)):
-            devices = run.active
-            run.state.curves.book(mixing)
-            if mixing is None:  # nobody is there
-                continue
-            plan = plan_for([run.part(devices)], devices, 1)
-            model = run.state.params[0]
-            gradient, found = mean_gradient(self.executor.job, model, plan, mixing.shares()[devices])
-            descend(run.state.params, gradient[None], run.state.memory, None, self.settings)
-            run.state.done[devices] += 1
-            losses[0, entries.places(number)] = found.cpu().numpy()
-            tell((number + 1) / len(self.runs))
-        self._finish(entries, losses)
+    def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
+        descend(run.state.params, sums[MODEL].to(run.state.params)[None], run.state.memory, None, self.settings)
+
+
+def groups_of(scheme: Scheme, settings: FederationConfig, runs: Sequence[Run]) -> list[NDArray[np.int64]]:
+    """[run][device] number of its group."""
+    find = scheme.groups or alone
+    return [find(run.moment(settings, 0)) for run in runs]
 
 
 def _shares(scheme: Scheme, run: Run, mixing: Mixing | None) -> NDArray[np.float64]:
@@ -276,13 +229,3 @@ def _shares(scheme: Scheme, run: Run, mixing: Mixing | None) -> NDArray[np.float
             "for all: leave out its groups"
         )
     return mixing.shares()
-
-
-def _mix_inside(parts: Parts, segment: Segment, rows: Tensor, memory: Memory) -> None:
-    """An aggregation inside groups, of those that are in a block."""
-    for number, own, devices in parts:
-        mixing = segment.mixings[number]
-        if mixing is not None:
-            here = mixing.within(devices)
-            for held in (rows, *memory.values()):
-                here.apply(held[own])

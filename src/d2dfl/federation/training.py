@@ -21,10 +21,12 @@ from d2dfl.federation.federated import Federated
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.models import Factory, Shape, build
 from d2dfl.federation.optimisers import remembered
+from d2dfl.federation.portions import Cluster, Portions
 from d2dfl.federation.room import IN_MEMORY, Room, room_for
 from d2dfl.federation.rounds import BlockTraining, GradientTraining, RowTraining, Run, Training
 from d2dfl.federation.schemes import most_present, scheme_named
 from d2dfl.federation.state import Curves, State, identity
+from d2dfl.federation.workplace import GradientPlace, Workplace
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 
@@ -110,11 +112,13 @@ def train_many(
     notice: Notice = silent,
     on_group: Callable[[Mapping[int, State]], None] = silent,
     on_end: Callable[[int, State], None] = silent,
+    cluster: Cluster | None = None,
 ) -> list[Curves]:
     """Train several federations (methods x seeds), as many at once as pays and fits into memory.
 
     The curves are those of separate runs, up to rounding. `on_group` hears the states, by number, of runs that train together
-    when all of them have finished a round; `on_end` hears a training's last state, which nobody keeps here.
+    when all of them have finished a round; `on_end` hears a training's last state, which nobody keeps here. On a `cluster` devices
+    train elsewhere, with the same bits.
     """
     if states is None:
         states = Starts(
@@ -127,7 +131,7 @@ def train_many(
         group = [runs[number] for number in numbers]
         # Made only now, and forgotten before the next: states of all runs would fill the memory.
         own = [states.state(number) for number in numbers]
-        training = _prepare(model_factory, group, settings, own, notice)
+        training = _prepare(model_factory, group, settings, own, notice, cluster)
         tell = _teller(progress, own, numbers[0], len(runs), settings.rounds)
         tell(0)
         while own[0].round < settings.rounds:
@@ -185,6 +189,7 @@ def _prepare(
     settings: FederationConfig,
     states: Sequence[State],
     notice: Notice,
+    cluster: Cluster | None,
 ) -> Training:
     place, scheme = processor(settings), scheme_named(settings.scheme)
     model = _model(factory, *runs[0]).to(place)
@@ -206,9 +211,18 @@ def _prepare(
         first += data.devices
     # All are alike.
     job = Job(model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets)
-    kind = GradientTraining if scheme.server_step else RowTraining if scheme.groups is None else BlockTraining
     width = block_width(job, settings, sum(most_present(settings, data.devices) for data, _ in runs))
-    return kind(settings, scheme, prepared, params, memory, choose_executor(job, notice), width)
+    executor = choose_executor(job, notice)
+    common = (settings, scheme, prepared, params, memory, executor, width)
+    if scheme.groups is None and not scheme.server_step:
+        return RowTraining(*common)
+    kind = GradientTraining if scheme.server_step else BlockTraining
+    if cluster is not None:
+        return kind(*common, cluster.place(Portions(factory, job, prepared, scheme)))
+    drawn = [run.batches for run in prepared]
+    if scheme.server_step:
+        return kind(*common, GradientPlace(executor, drawn, offsets))
+    return kind(*common, Workplace(executor, drawn, offsets, max(one.widest for one in drawn), width))
 
 
 def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:

@@ -29,7 +29,7 @@ def run(
 ) -> None:
     """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
     if again is not None:
-        bare = replace(Learning(), out=options.out, resume=options.resume, log=options.log)
+        bare = replace(Learning(), out=options.out, resume=options.resume, log=options.log, engine=options.engine)
         if (options, method, seed) != (bare, None, 0):
             raise UserError("--from takes settings, methods and seeds from the folder: give no others beside it")
         from d2dfl.cli.learn import rerun_and_print
@@ -58,5 +58,5 @@ def compare(
 
 
 def _where(options: Learning) -> dict[str, Any]:
-    """Where a run is kept and logged."""
-    return {"out": options.out, "resume": options.resume, "logs": options.log or []}
+    """Where a run is kept, logged and computed."""
+    return {"out": options.out, "resume": options.resume, "logs": options.log or [], "engine": options.engine}

@@ -89,6 +89,7 @@ LinksFile = Annotated[
         show_default=False,
     ),
 ]
+EngineName = Annotated[str, typer.Option("--engine", help="Where devices train: local, or ray: an existing cluster.")]
 SchemeName = Annotated[
     str | None,
     typer.Option(
@@ -189,6 +190,7 @@ class Learning(Common):
     out: RunOut = None
     resume: Resume = False
     log: LogNames = None
+    engine: EngineName = "local"
 
     def config(self) -> Config:
         """With the user's own files in it, and what they say about themselves."""

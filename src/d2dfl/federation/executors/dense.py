@@ -70,7 +70,7 @@ class Dense(Stack):
         settings, rows = self.job.settings, params.numpy()
         remembered = memory["momentum"].numpy() if memory else np.empty((0, 0), dtype=np.float32)
         losses = np.empty(plan.indices.shape[:2], dtype=np.float32)
-        classes = self.job.loss is CROSS_ENTROPY
+        classes = self.job.loss == CROSS_ENTROPY
         labels = self.targets if classes else np.empty(0, dtype=np.int64)
         values = np.empty((0, 0), dtype=np.float32) if classes else self.targets.reshape(len(self.targets), -1)
         pull = settings.mu if self.job.proximal else 0.0

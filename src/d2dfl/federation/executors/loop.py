@@ -130,11 +130,12 @@ class Loop:
             finally:
                 free.put(desk)
 
-        if free.qsize() < 2:
+        if threads < 2:
             with torch.random.fork_rng(devices=[params.device] if params.is_cuda else []):
                 for number in range(len(plan.rows)):
                     work(number)
             return losses
+        # One device alone, too: threads that share the work of a step round otherwise, and the block must change no bit.
         with ThreadPoolExecutor(free.qsize(), initializer=torch.set_num_threads, initargs=(1,)) as pool:
             list(pool.map(work, range(len(plan.rows))))
         torch.set_num_threads(threads)  # threads that begin later look at what was said last

@@ -17,6 +17,7 @@ from torch.func import vmap
 
 from d2dfl.federation.batches import Plan
 from d2dfl.federation.executors.loop import PIECE, Desk, Job, channels_last, draws_nothing, generator, prepared
+from d2dfl.federation.sums import Node, TreeSum
 
 POINTS = {"cpu": PIECE, "cuda": 1 << 12}  # datapoints in a block, however many devices and whatever they hold
 
@@ -44,15 +45,28 @@ def blocks_of(plan: Plan, points: int) -> Iterator[Block]:
             yield Block(pieces[own, 0], pieces[own, 1], counts[own])
 
 
-def mean_gradient(job: Job, model: Tensor, plan: Plan, shares: NDArray[np.float64]) -> tuple[Tensor, Tensor]:
+def mean_gradient(
+    job: Job,
+    model: Tensor,
+    plan: Plan,
+    shares: NDArray[np.float64],
+    pieces: NDArray[np.int64],
+    bounds: tuple[int, int],
+) -> tuple[list[Node], Tensor]:
     """The mean [parameter] of the gradients at `model` [parameter], by shares [active], and losses [active].
 
-    On a CPU a thread takes a block, with one thread: the sum is the same whatever their number.
+    The mean comes as a tree over the pieces [active] of devices that are within bounds (sums.py).
+    On a CPU a thread takes a block, with one thread: the sum is the same whatever their number. A GPU takes several devices in a
+    block, so it adds up all that it has as one piece.
     """
     place, plain = model.device, draws_nothing(job.model)
-    gradient, places, losses = torch.zeros_like(model), [], []
+    places, losses = [], []
+    together = plain and POINTS[place.type] > PIECE
+    if together:
+        pieces = np.full(len(plan.rows), bounds[0])
+    gradient = TreeSum(*bounds)
     # Random layers draw for each device from its own key: one piece at a time, in order.
-    blocks = list(blocks_of(plan, POINTS[place.type])) if plain else _in_order(plan)
+    blocks = list(blocks_of(plan, POINTS[place.type])) if together else _in_order(plan)
     threads = torch.get_num_threads() if plain and not model.is_cuda else 1
     desks = [Desk.of(job, model[None], copied=number > 0) for number in range(min(threads, len(blocks)))]
 
@@ -71,7 +85,7 @@ def mean_gradient(job: Job, model: Tensor, plan: Plan, shares: NDArray[np.float6
             opened.callback(setattr, torch.backends.cudnn, "deterministic", torch.backends.cudnn.deterministic)
             torch.backends.cudnn.deterministic = True
         spread: Callable[..., Iterable[tuple[Tensor, Tensor]]] = map
-        if len(desks) > 1:
+        if threads > 1:  # for one block alone, too: threads that share its work round otherwise
             pool = ThreadPoolExecutor(len(desks), initializer=torch.set_num_threads, initargs=(1,))
             opened.callback(torch.set_num_threads, threads)  # threads that begin later look at what was said last
             spread = opened.enter_context(pool).map
@@ -80,11 +94,14 @@ def mean_gradient(job: Job, model: Tensor, plan: Plan, shares: NDArray[np.float6
         for first in range(0, len(blocks), len(desks)):
             now = blocks[first : first + len(desks)]
             for block, (part, found) in zip(now, spread(work, desks, now), strict=True):
-                gradient.add_(part)
+                piece = int(pieces[block.places[0]])
+                if not gradient.nodes or gradient.nodes[-1][0] != piece:
+                    gradient.add(piece, torch.zeros_like(model))
+                gradient.nodes[-1][1].add_(part)
                 places.append(block.places)
                 losses.append(found)
     sums = np.bincount(np.concatenate(places), torch.cat(losses).double().cpu().numpy(), len(plan.rows))
-    return gradient, torch.from_numpy(sums).to(model)
+    return gradient.finish(), torch.from_numpy(sums).to(model)
 
 
 def _in_order(plan: Plan) -> list[Block]:
