@@ -1,6 +1,7 @@
 """A share of the attack (benchmarks/attack): nothing of it may be lost. The whole of it runs by hand."""
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -60,11 +61,11 @@ def test_outputs(zygote: Zygote, tmp_path: Path) -> None:
 
 
 def test_damaged_files(zygote: Zygote, tmp_path: Path) -> None:
-    tallies = files.attack(zygote, 150, SEED, tmp_path, silent)
-    assert len(tallies) == 3
+    tallies = files.attack(zygote, 180, SEED, tmp_path, silent)
+    assert len(tallies) == 4
     for tally in tallies:
         assert not tally.losses, told(tally)
-        assert tally.tried >= 30
+        assert tally.tried >= 30 or (tally.kind == "damaged files of a peer" and find_spec("msgspec") is None)
 
 
 def test_flipped_bits(zygote: Zygote, tmp_path: Path) -> None:

@@ -18,8 +18,9 @@ KINDS = {
     "attack.network_files": "damaged network files",
     "attack.dataset_files": "damaged dataset and pickle files",
     "attack.text_files": "damaged settings and records",
+    "attack.peer_files": "damaged files of a peer",
 }
-SHARES = {"attack.network_files": 4, "attack.dataset_files": 4, "attack.text_files": 2}
+SHARES = {"attack.network_files": 4, "attack.dataset_files": 4, "attack.text_files": 2, "attack.peer_files": 2}
 BATCH = 200
 MEMORY = 2 * GIB
 SLOW_S = 20.0  # for one small file

@@ -190,7 +190,7 @@ class GraphStub(FixedGraph):
 
 def test_a_member_cannot_make_others_remember_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     small = Small()
-    monkeypatch.setattr("d2dfl.peer.peer.DOORS_A_DAY", 30)
+    monkeypatch.setattr("d2dfl.peer.answering.DOORS_A_DAY", 30)
     writer = Writer(small.keys[0], small.boxes[0], 4)
     for number in range(50):
         transfer = small.prints(0) + number.to_bytes(8, "big")

@@ -1,16 +1,19 @@
 """What the commands of a fleet do."""
 
+import io
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from d2dfl.cli import peer as peers
 from d2dfl.cli.output import say
 from d2dfl.errors import UserError
 from d2dfl.peer.owner import FleetFolder, read_request
-from d2dfl.storage import check_output
+from d2dfl.storage import check_output, write_whole
 from d2dfl.terminal import plain
 
 if TYPE_CHECKING:
@@ -55,16 +58,28 @@ def status_and_print(homes: list[Path], as_json: bool) -> None:
     peers.status_and_print(found, as_json)
 
 
-def network_and_print(exports: list[Path], save: Path, folder: Path) -> None:
+def network_and_print(exports: list[Path], save: Path, trace: Path | None, folder: Path) -> None:
     from d2dfl.network.files import check_network_name, check_replaceable, save_network
-    from d2dfl.peer.trace import network_of
+    from d2dfl.peer.trace import network_of, trace_of
 
     check_network_name(save)
     check_output(save)
     check_replaceable(save)
+    if trace is not None and trace.suffix != ".npz":
+        raise UserError(f"cannot tell the format of {str(trace)!r}: name a trace that ends in .npz")
     roster = FleetFolder(folder).roster()
-    save_network(network_of(exports, roster), save)
+    network = network_of(exports, roster)
+    recorded = None if trace is None else trace_of(exports, roster)
+    save_network(network, save)
     say(f"wrote {save}: {len(roster.members)} devices")
+    if trace is not None and recorded is not None:
+        check_output(trace)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, loss=recorded[0], seconds=recorded[1])
+        write_whole(trace, buffer.getvalue())
+        say(
+            f"wrote {trace}: {len(recorded[0])} moments; replay them with --set channel.dynamic=true --set channel.trace={trace}"
+        )
 
 
 def demo_and_print(devices: int, out: Path, seed: int, watching: "Watching") -> None:

@@ -149,7 +149,7 @@ def save_generated(options: "Generated", save: Path) -> None:
 
 def inputs_of(config: Config, *files: Path | None) -> list[Path | str | None]:
     """Files that a command reads."""
-    return [*files, config.channel.file, config.network.trust]
+    return [*files, config.channel.file, config.channel.trace, config.network.trust]
 
 
 def _network(file: Path | None, config: Config, seed: int) -> Network:

@@ -33,6 +33,7 @@ from d2dfl.peer.transports.zenoh import check_free
 
 if TYPE_CHECKING:
     from d2dfl.peer.discovery import GraphFile
+    from d2dfl.peer.peer import Peer
     from d2dfl.peer.store.store import Store
 
 
@@ -128,7 +129,9 @@ def opened(home: Home) -> Iterator["Store"]:
         store = home.store()
         try:
             yield store
-        except (StoreFullError, sqlite3.OperationalError) as error:
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise UserError(f"the store of {home.settings.name} is damaged: {error!s:.120}") from None
+        except (StoreFullError, sqlite3.DatabaseError) as error:
             raise UserError(
                 f"the store of {home.settings.name} cannot be written: {error or 'the disk is full'}"
             ) from None
@@ -144,10 +147,6 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         reports.check_certificate(home, home.key().public)
         check_free(home.settings.listen)
         found = home.graph(store.own, graph)
-        if found is None and not stay:
-            raise UserError(
-                "there is no graph: name one in peer.toml, give --graph, or --stay to take what others give"
-            )
         came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
         if came:
             say(f"took in {came:,} datapoints")
@@ -160,6 +159,19 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         say(
             f"holds {held:,} datapoints"
             + ("" if done else f"; {left} transfers are open, and go on with the next start")
+        )
+
+
+def _found(peer: "Peer") -> None:
+    """Once the links are settled."""
+    from d2dfl.peer.negotiation.negotiation import Negotiation
+
+    talk = peer.discovery
+    if isinstance(talk, Negotiation) and talk.attempt is not None:
+        takers, givers = len(talk.links() or {}), len(talk.senders())
+        say(
+            f"found the graph with {len(talk.members) - 1} others in {talk.ended_s - talk.began_s:.1f} s, "
+            f"{talk.attempt.sent.total():,} messages from here: gives to {takers}, gets from {givers}"
         )
 
 
@@ -179,9 +191,9 @@ def _run(
     transport = ZenohTransport(store.own, home.settings.listen, others, home.files, inbox)
     try:
         peer = home.peer(store, clock())
-        if graph is not None:
-            peer.follow(graph)
+        peer.follow(home.discovery(peer, clock()) if graph is None else graph)
         running = Running(home, peer, transport, inbox, clock)
+        running.tell = _found
         signal.signal(signal.SIGTERM, _stop)
         try:
             return running.until_done(stay, seconds), peer.giving.reasons
@@ -212,6 +224,8 @@ def status_and_print(folders: list[Path], as_json: bool) -> None:
             trip = "–" if link["round_trip_s"] is None else f"{1000 * link['round_trip_s']:.1f} ms"
             loss = "–" if link["loss"] is None else f"{link['loss']:.3f}"
             sys.stdout.write(plain(f"  link with {name}: loss {loss}, round trip {trip}") + "\n")
+        for interface, level in item["signal_dbm"].items():
+            sys.stdout.write(plain(f"  radio {interface}: {level:.0f} dBm") + "\n")
         if item["waiting_to_forget"]:
             sys.stdout.write(f"  {item['waiting_to_forget']} receivers have not confirmed yet that they forgot\n")
         sys.stdout.write(f"  audit: {item['audit']['lines']} lines, head {item['audit']['head'][:16]}\n")

@@ -3,6 +3,9 @@
 R45: nobody knows the channel of the exchange when links are chosen. Draws are independent, so the past tells no more than
 their distribution: methods plan with its mean loss. Right before the exchange a device measures the level of each of its
 links, the state by which the paper's policies choose, and nothing finer.
+
+With `channel.trace` the draws are moments of a recording: at the exchange it is one of them, for all links the same, and what is known
+of a link is the mean over what was recorded of it.
 """
 
 from dataclasses import replace
@@ -14,6 +17,7 @@ from d2dfl.config import ChannelConfig
 from d2dfl.discovery.methods import Method
 from d2dfl.network import Network, channel
 from d2dfl.network.graph import Graph
+from d2dfl.network.traces import traced_power
 from d2dfl.rng import stream
 
 QUADRATURE = 2001
@@ -26,6 +30,9 @@ def known_to(method: Method, network: Network, config: ChannelConfig) -> Network
 
 def at_exchange(network: Network, config: ChannelConfig, seed: int) -> Network:
     """The network at the moment when the datapoints move: one more draw of every link."""
+    if config.trace:
+        moments = traced_power(config, network.candidates)
+        return network.with_drop(moments[stream(seed, "dynamic-exchange").integers(len(moments))], config)
     power = stream(seed, "dynamic-exchange").normal(config.mean, config.power_deviation, network.candidates.shape)
     return network.with_drop(power.clip(config.lowest, config.highest), config)
 
@@ -38,11 +45,25 @@ def as_known(network: Network, config: ChannelConfig) -> Network:
     """
     if config.plan == "exact":
         return network
+    if config.trace:
+        return _as_recorded(network, config)
     level = channel.quantise(network.rss, config)
     middle = config.lowest + (np.arange(config.levels) + 0.5) / config.levels * (config.highest - config.lowest)
     means = _mean_losses(config, middle)
     drop = np.where(network.candidates >= 0, means[level], 1.0)
     return replace(network, rss=np.asarray(middle[level]), drop=drop)
+
+
+def _as_recorded(network: Network, config: ChannelConfig) -> Network:
+    """Of each link its mean loss over the recording, or over those moments of it in which the link had the level that it has."""
+    moments = traced_power(config, network.candidates)
+    loss = channel.drop_probability(moments, config.rate, channel.noise_power(config))
+    counts = np.ones_like(loss)
+    if config.plan == "levels":
+        counts = (channel.quantise(moments, config) == channel.quantise(network.rss, config)).astype(np.float64)
+    mean = (loss * counts).sum(axis=0) / counts.sum(axis=0)  # the moment of the exchange is one of them: never 0 / 0
+    power = (moments * counts).sum(axis=0) / counts.sum(axis=0)
+    return replace(network, rss=power, drop=np.where(network.candidates >= 0, mean, 1.0))
 
 
 def _mean_losses(config: ChannelConfig, middle: NDArray[np.float64]) -> NDArray[np.float64]:

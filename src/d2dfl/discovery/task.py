@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from d2dfl.config import Config
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, board_of
+from d2dfl.discovery.methods.agreed import NEGOTIATION as NEGOTIATION
 from d2dfl.discovery.trace import Hear
 from d2dfl.network import Network
 from d2dfl.progress import Share, silent
-
-NEGOTIATION = 3  # messages V, Q and U over each final link, whatever the method
 
 
 @dataclass(frozen=True)

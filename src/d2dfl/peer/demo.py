@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.config.presets import preset
 from d2dfl.data.datasets import load
-from d2dfl.discovery.discover import discover
 from d2dfl.errors import UserError
-from d2dfl.network.network import Network, thresholds
+from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.peer.page import write_page
@@ -43,16 +41,20 @@ class DemoResult:
 
 
 def run_demo(devices: int, out: Path, seed: int, say: Callable[[str], None]) -> DemoResult:
-    """1. devices with keys, data, policies; 2. a graph; 3. a process each; 4. count what is where."""
+    """1. devices with keys, data, policies; 2. a process each, which find their graph and hand over; 3. count what is where."""
     if out.exists():
         raise UserError(f"{out} is there already: name another folder with --out")
     make_folder(out)
     homes = _make_devices(devices, out, seed)
     say(f"{devices} devices with {POINTS} digits each, of two labels; every one has a key and a policy of its own")
-    graph = _find_graph(homes, out, seed)
-    say(f"the graph has {len(graph['edges'])} links; now {devices} processes hand datapoints over")
+    for home in homes:
+        store = home.store()
+        take_in(store, "data", home.folder, LABELS, time.time())
+        store.close()
+    say(f"now {devices} processes look for their graph, and hand datapoints over along it")
     before, started = _census(homes), time.monotonic()
-    faults = _run_all(homes, out)
+    faults = _run_all(homes)
+    edges = _found_edges(homes)
     after = _census(homes)
     faults += _faults(homes, before, after, out)
     seconds = time.monotonic() - started
@@ -60,11 +62,12 @@ def run_demo(devices: int, out: Path, seed: int, say: Callable[[str], None]) -> 
     moved = sum(sum(item["received_from"].values()) for item in found)
     rows = _table(found, before)
     rows.append(
-        f"{moved} datapoints moved in {seconds:.1f} s; {'none lost, none doubled' if not faults else faults[0]}"
+        f"{len(edges)} links found and {moved} datapoints moved in {seconds:.1f} s; "
+        f"{'none lost, none doubled' if not faults else faults[0]}"
     )
     page = out / "page.html"
     labels_before = [[before[home.folder][1].get(label, 0) for label in LABELS] for home in homes]
-    write_page(page, found, labels_before, LABELS, graph["edges"], rows[-1])
+    write_page(page, found, labels_before, LABELS, edges, rows[-1])
     return DemoResult(rows, page, faults, moved)
 
 
@@ -82,6 +85,8 @@ def _make_devices(devices: int, out: Path, seed: int) -> list[Home]:
         with (folder / "data" / "digits.npz").open("wb") as file:
             np.savez(file, inputs=inputs[rows], targets=targets[rows])
         request = make_home(folder, f"device-{device}", "data", LABELS, f"127.0.0.1:{port}")
+        with (folder / "peer.toml").open("a") as settings:
+            settings.write(f"[discovery]\nseed = {seed}\nmessage_s = 0.002\n")
         fleet.approve(read_request(request))
     homes = [Home(out / f"device-{device}") for device in range(devices)]
     for home in homes:
@@ -112,35 +117,21 @@ def _write_policies(homes: list[Home], seed: int) -> None:
         home.sign_policy(time.time())
 
 
-def _find_graph(homes: list[Home], out: Path, seed: int) -> dict[str, Any]:
-    """Discover in this process, with what the devices hold and grant; the peers' own negotiation will take its place."""
-    from d2dfl.peer.datapoints import take_in
-
-    size = len(homes)
-    counts, trust = np.zeros((size, 10)), np.zeros((size, size, 10), dtype=np.bool_)
-    prints = [home.key().fingerprint for home in homes]
-    for device, home in enumerate(homes):
-        store = home.store()
-        take_in(store, "data", home.folder, LABELS, time.time())
-        held, policy = store.counts(), home.policy(store)
-        store.close()
-        counts[device] = [held.get(label, 0) for label in LABELS]
-        for other, receiver in enumerate(prints):
-            trust[other, device] = [policy.allowance(receiver, label, time.time()) > 0 for label in LABELS]
-    config = preset("best")
-    drop = np.full((size, size), 0.01)
-    np.fill_diagonal(drop, 0.0)
-    network = Network.from_arrays(
-        counts=counts, threshold=thresholds(counts, config.network.threshold), trust=trust, drop=drop
-    )
-    found = discover(network, config, seed=seed).to_dict()
-    write_whole(out / "graph.json", json.dumps(found, allow_nan=False).encode())
-    return found
+def _found_edges(homes: list[Home]) -> list[list[int]]:
+    """Links that the devices found, as each of them has written down what it gives."""
+    prints = [home.key().fingerprint.hex() for home in homes]
+    edges = []
+    for giver, home in enumerate(homes):
+        with reading(home) as store:
+            document = store.fact("graph")
+        links = json.loads(document)["links"] if document is not None else {}
+        edges += [[giver, prints.index(taker)] for taker in links]
+    return sorted(edges)
 
 
-def _run_all(homes: list[Home], out: Path) -> list[str]:
+def _run_all(homes: list[Home]) -> list[str]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "d2dfl", "peer", "run", "--graph", str(out / "graph.json"), "--for", str(SECONDS)]
+    command = [sys.executable, "-m", "d2dfl", "peer", "run", "--for", str(SECONDS)]
     logs = [(home.folder / "run.log").open("wb") for home in homes]
     running = [
         subprocess.Popen([*command, "--home", str(home.folder)], stdout=log, stderr=subprocess.STDOUT, env=environment)

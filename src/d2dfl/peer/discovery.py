@@ -27,7 +27,16 @@ class DiscoveryProtocol(Protocol):
     def know(self, roster: Roster) -> None:
         """Who is in the fleet: told before all else, and whenever it changes."""
 
-    def receive(self, sender: bytes, content: bytes, now: float) -> None: ...
+    @property
+    def keeps(self) -> bool:
+        """Whether its links are to be written down when they are settled."""
+
+    def receive(self, sender: bytes, content: bytes, now: float) -> None:
+        """A message of a member; raises a WireError for one that does not fit."""
+
+    def restarted(self, other: bytes, now: float) -> None:
+        """Somebody's process has started anew."""
+
     def tick(self, now: float) -> None: ...
     def take(self) -> list[tuple[bytes, bytes]]:
         """(receiver, content) that are to be sent."""
@@ -41,6 +50,8 @@ class DiscoveryProtocol(Protocol):
 class FixedGraph:
     """Links that were found elsewhere."""
 
+    keeps = False
+
     def __init__(self, round_: bytes, links: Links | None, senders: frozenset[bytes]) -> None:
         self.round, self._links, self._senders = round_, links, senders
 
@@ -49,6 +60,9 @@ class FixedGraph:
 
     def receive(self, sender: bytes, content: bytes, now: float) -> None:
         """Nobody negotiates."""
+
+    def restarted(self, other: bytes, now: float) -> None:
+        """That changes no link."""
 
     def tick(self, now: float) -> None:
         """Nothing waits."""
@@ -94,6 +108,20 @@ class GraphFile(FixedGraph):
         pairs = [(prints[one], prints[other], row) for (one, other), row in zip(self.edges, self.whole, strict=True)]
         self._links = {taker: row for giver, taker, row in pairs if giver == self.own and row}
         self._senders = frozenset(giver for giver, taker, row in pairs if taker == self.own and row)
+
+
+def graph_document(discovery: DiscoveryProtocol) -> str:
+    """What a store keeps of a discovery that is settled."""
+    links = {who.hex(): dict(amounts) for who, amounts in (discovery.links() or {}).items()}
+    senders = sorted(who.hex() for who in discovery.senders())
+    return json.dumps({"round": discovery.round.hex(), "links": links, "senders": senders})
+
+
+def stored_graph(document: str) -> FixedGraph:
+    """The same, to go on with."""
+    content = json.loads(document)
+    links = {bytes.fromhex(who): amounts for who, amounts in content["links"].items()}
+    return FixedGraph(bytes.fromhex(content["round"]), links, frozenset(map(bytes.fromhex, content["senders"])))
 
 
 def _checked(content: Any, path: Path, labels: int) -> tuple[list[list[int]], list[list[float]]]:

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.errors import UserError
-from d2dfl.peer.discovery import GraphFile
+from d2dfl.peer.discovery import DiscoveryProtocol, GraphFile, stored_graph
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.keys import Key, load_key, verify
 from d2dfl.peer.identity.roster import ADDRESS, NAME, Roster, make_request, open_roster
 from d2dfl.peer.identity.sealed import LARGEST
+from d2dfl.peer.negotiation.negotiation import Negotiation
+from d2dfl.peer.negotiation.settings import DiscoverySettings, read_discovery
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.policy import NOTHING, Policy, open_policy, read_rules, sign_policy
 from d2dfl.peer.store.operations import Fact
 from d2dfl.peer.store.store import Store
+from d2dfl.peer.surroundings import PeerSurroundings
 from d2dfl.storage import TakenError, locked, make_folder, read_bytes, read_json, read_text, write_whole
 
 LIMITS = {  # peer.toml → bounds
@@ -29,7 +32,7 @@ LIMITS = {  # peer.toml → bounds
     "memory_bytes": (1 << 21, 1 << 40),
     "piece_bytes": (1 << 10, 1 << 20),
 }
-SETTINGS = ("name", "data", "labels", "listen", "keep", "graph", "probe_s", "limits")
+SETTINGS = ("name", "data", "labels", "listen", "keep", "graph", "probe_s", "limits", "discovery")
 MOST_LABELS = 10_000
 EMPTY_POLICY = """\
 # Who may have what of this device. Nothing else is shared. After a change: d2dfl peer policy --sign
@@ -58,6 +61,7 @@ class Settings:
     graph: str = ""
     probe_s: float = 1.0
     limits: Limits = field(default_factory=Limits)
+    discovery: DiscoverySettings = field(default_factory=DiscoverySettings)
 
 
 class Home:
@@ -121,6 +125,15 @@ class Home:
         """The graph that was named, if any."""
         path = given if given is not None else self.folder / self.settings.graph if self.settings.graph else None
         return None if path is None else GraphFile(path, own, self.settings.labels)
+
+    def discovery(self, peer: Peer, now: float, calls: bool = True) -> DiscoveryProtocol:
+        """What is left of the last round; else a new one, which the peers find themselves."""
+        document, done = peer.store.fact("graph"), peer.store.fact("graph_done")
+        if document is not None and calls:
+            kept = stored_graph(str(document))
+            if kept.round.hex() != done:
+                return kept
+        return Negotiation(PeerSurroundings(peer, now), self.settings.discovery.plan(), now, calls)
 
     def sign_policy(self, now: float) -> int:
         """Number and sign policy.toml; gives the number."""
@@ -235,10 +248,18 @@ def read_settings_text(text: str, what: str) -> Settings:
         raise UserError(f'{what}: keep is {keep!r:.40}: give "move" or "copy"')
     if not isinstance(probe, int | float) or isinstance(probe, bool) or not 0.1 <= probe <= 3600:
         raise UserError(f"{what}: probe_s is {probe!r:.40}: give seconds between probes, 0.1 to 3600")
-    limits = _limits(content.get("limits", {}), what)
+    limits, discovery = _limits(content.get("limits", {}), what), read_discovery(content.get("discovery", {}), what)
     graph = content.get("graph", "")
     return Settings(
-        content["name"], content["data"], tuple(labels), content["listen"], keep, str(graph), float(probe), limits
+        content["name"],
+        content["data"],
+        tuple(labels),
+        content["listen"],
+        keep,
+        str(graph),
+        float(probe),
+        limits,
+        discovery,
     )
 
 

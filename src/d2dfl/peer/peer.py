@@ -11,26 +11,26 @@ or random source in here.
 import hmac
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from d2dfl.errors import UserError
-from d2dfl.peer.discovery import DiscoveryProtocol
+from d2dfl.peer.answering import Answering
+from d2dfl.peer.discovery import DiscoveryProtocol, graph_document
 from d2dfl.peer.forgetting import Forgetting
 from d2dfl.peer.giving import Giving
-from d2dfl.peer.handover.limits import DAY_S, Limits
+from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.handover.receiver import Receiver
 from d2dfl.peer.identity.boxes import Box
 from d2dfl.peer.identity.keys import Signer, Verify, fingerprint, verify
 from d2dfl.peer.identity.roster import Roster, open_roster
 from d2dfl.peer.policy import NOTHING, Policy, open_policy
 from d2dfl.peer.probing import Link
-from d2dfl.peer.store.operations import Fact, Heard, Note, Operation, Refuse, Seen, Spend
+from d2dfl.peer.store.operations import Fact, Note, Refuse, Spend
 from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import Frame, Writer, open_frame, read_frame
 
 REFUSALS_S = 60.0  # refused frames are counted, and written down so often: nobody fills the disk with them
-DOORS_A_DAY = 100_000  # refused transfers, forgotten datapoints and heads that one member may make us remember
 
 
 class Peer:
@@ -54,7 +54,9 @@ class Peer:
         self.own, self.box = fingerprint(signer.public), box
         self.store, self.roster, self.roster_document = store, roster, roster_document
         self.owner, self.limits, self.keep, self.check = owner, limits or Limits(), keep, check
+        self.labels = labels
         self.policy: Policy = NOTHING
+        self.policies_read = 0
         self.discovery: DiscoveryProtocol | None = None
         self.links: dict[bytes, Link] = {}
         self.finished: set[bytes] = set()  # who has said that it has nothing more for us in this round
@@ -65,12 +67,13 @@ class Peer:
         self._seen: dict[bytes, tuple[int, int]] = {}
         self._newest = 0  # policy that was obeyed, also while it could not be stored
         self._hello_s = now
-        run = int(store.fact("run")) + 1
-        store.apply([Fact("run", run), Note("started", text=f"run {run}")], now)
-        self._writer = Writer(signer, box, run)
+        self.run = int(store.fact("run")) + 1
+        store.apply([Fact("run", self.run), Note("started", text=f"run {self.run}")], now)
+        self._writer = Writer(signer, box, self.run)
         self.receiver = Receiver(store, self.limits, frozenset(labels))
         self.giving = Giving(self, now)
         self.forgetting = Forgetting(self, now)
+        self.answering = Answering(self)
 
     # What goes in.
 
@@ -82,22 +85,25 @@ class Peer:
                 raise say.WireError("not for this peer")
             body = self._opened(frame)
         except say.WireError as error:
-            self._refuse(str(error), now)
+            self.refuse(str(error), now)
             return
-        if (frame.run, frame.counter) <= self.last_seen(frame.sender):
-            self._refuse("replayed or late", now)
+        before = self.last_seen(frame.sender)
+        if frame.place <= before:
+            self.refuse("replayed or late", now)
             return
+        if frame.run > before[0] and self.discovery is not None:
+            self.discovery.restarted(frame.sender, now)
         self._seen[frame.sender] = frame.place
         fresh = now - self.heard_s.get(frame.sender, -math.inf) > 2 * self.limits.hello_s
         self.heard_s[frame.sender] = now
         try:
-            self._handle(frame, body, now)
+            self.answering.handle(frame, body, now)
             if fresh:
                 self.greet(frame.sender)
                 self.giving.back(frame.sender, now)
                 self.forgetting.back(frame.sender, now)
         except StoreFullError:
-            self._refuse("the disk is full", now)  # as if it had not come: its sender will ask
+            self.refuse("the disk is full", now)  # as if it had not come: its sender will ask
 
     def tick(self, now: float) -> None:
         """Time has passed."""
@@ -106,6 +112,7 @@ class Peer:
             self.forgetting.tick(now)
             if self.discovery is not None:
                 self.discovery.tick(now)
+                self.note_graph(now)
             if now >= self._hello_s:
                 self._hello_s = now + self.limits.hello_s
                 for member in self.roster.others(self.own):
@@ -128,12 +135,12 @@ class Peer:
                     f"the policy is number {policy.number}, and {newest} was in force: an older one is refused"
                 )
         except UserError as error:
-            self.policy = NOTHING
+            self.policy, self.policies_read = NOTHING, self.policies_read + 1
             self.store.apply([Note("policy-refused", text=str(error)[:200])], now)
             self.giving.look_again(now)
             return str(error)
         changed, self.policy = policy != self.policy, policy  # at once: a full disk must not delay a revocation
-        self._newest = policy.number
+        self._newest, self.policies_read = policy.number, self.policies_read + 1
         if policy.number != self.store.fact("policy"):
             self.store.apply([Fact("policy", policy.number), Note("policy", text=f"number {policy.number}")], now)
         if changed:
@@ -157,6 +164,21 @@ class Peer:
         """Hand over along what this discovery finds."""
         discovery.know(self.roster)
         self.discovery = discovery
+        self.finished.clear()
+        self.giving.settled.clear()
+
+    def note_graph(self, now: float) -> None:
+        """Once links are settled they are written down: the next start goes on with them."""
+        if self.discovery is None or not self.discovery.keeps or self.discovery.links() is None:
+            return
+        document = graph_document(self.discovery)
+        if document != self.store.fact("graph"):
+            given = sum(sum(amounts.values()) for amounts in (self.discovery.links() or {}).values())
+            self.store.apply(
+                [Fact("graph", document), Note("graph", points=given, text=f"round {self.discovery.round.hex()[:16]}")],
+                now,
+            )
+            self.giving.look_again(now)
 
     def probe(self, now: float) -> None:
         """Send a probe to everybody."""
@@ -219,12 +241,7 @@ class Peer:
         return hmac.digest(bytes(self.store.fact("secret")), purpose, "sha256")
 
     def door(self, sender: bytes, number: int, now: float) -> Spend | None:
-        """What a member's wish to be remembered costs it; None where it has used up its day, and is not heard."""
-        day, what = int(now // DAY_S), f"doors {sender.hex()}"
-        if self.store.spent(day, what) + number > DOORS_A_DAY:
-            self._refuse("too many in a day", now)
-            return None
-        return Spend(day, what, number)
+        return self.answering.door(sender, number, now)
 
     def new_id(self) -> bytes:
         """The id of the next transfer or order."""
@@ -256,72 +273,12 @@ class Peer:
             raise say.WireError("unknown sender")
         return open_frame(frame, member, self.box, self.check)
 
-    def _handle(self, frame: Frame, body: say.Body, now: float) -> None:
-        seen = Seen(frame.sender, frame.run, frame.counter)
-        handlers: dict[type[say.Body], Callable[..., None]] = {
-            say.Hello: self._on_hello,
-            say.RosterNews: self._on_roster,
-            say.Status: self.giving.on_status,
-            say.Forget: self.forgetting.on_forget,
-            say.Forgotten: self.forgetting.on_forgotten,
-            say.Probe: self._on_probe,
-            say.Echo: self._on_echo,
-            say.Discovery: self._on_discovery,
-        }
-        handlers.get(type(body), self._on_transfer)(frame.sender, body, seen, now)
-
-    def _on_hello(self, sender: bytes, body: say.Hello, seen: Seen, now: float) -> None:
-        known = self.store.knows_head(sender, body.head.lines, body.head.hash)
-        if not known and (door := self.door(sender, 1, now)):
-            self.store.apply([seen, door, Heard(sender, body.head.lines, body.head.hash)], now)
-        if body.roster < self.roster.number:
-            self.send(sender, say.RosterNews(self.roster_document))
-        if self.discovery is not None and body.finished and body.round == self.discovery.round:
-            self.finished.add(sender)
-
-    def _on_roster(self, sender: bytes, body: say.RosterNews, seen: Seen, now: float) -> None:
-        try:
-            self.set_roster(body.document, now)
-        except UserError:
-            self._refuse("foreign roster", now)
-
-    def _on_transfer(
-        self, sender: bytes, body: say.Offer | say.Piece | say.Commit | say.Ask | say.Cancel, seen: Seen, now: float
-    ) -> None:
-        if body.transfer[: len(sender)] != sender:
-            self._refuse("somebody else's transfer", now)
-            return
-        record = self.store.incoming(body.transfer, sender)
-        operations: list[Operation] = list(self.receiver.step(record, body, now))
-        if any(isinstance(operation, Refuse) for operation in operations):
-            door = self.door(sender, 1, now)
-            if door is None:
-                return
-            operations.append(door)
-        if operations:
-            head = [Heard(sender, body.head.lines, body.head.hash)] if isinstance(body, say.Offer | say.Commit) else []
-            self.store.apply([seen, *head, *operations], now)
-            record = self.store.incoming(body.transfer, sender)
-        self.send(sender, say.Status(record.id, record.phase, record.next, self.head))
-
-    def _on_probe(self, sender: bytes, body: say.Probe, seen: Seen, now: float) -> None:
-        self.links.setdefault(sender, Link()).hear(body.number, body.first)
-        self.send(sender, say.Echo(body.number, body.sent_s))
-
-    def _on_echo(self, sender: bytes, body: say.Echo, seen: Seen, now: float) -> None:
-        link = self.links.setdefault(sender, Link())
-        if body.number == link.number and 0 <= now - body.sent_s < 3600:
-            link.round_trips_s.append(now - body.sent_s)
-
-    def _on_discovery(self, sender: bytes, body: say.Discovery, seen: Seen, now: float) -> None:
-        if self.discovery is not None:
-            self.discovery.receive(sender, body.content, now)
-
     def _hello(self, receiver: bytes) -> say.Hello:
         round_ = b"" if self.discovery is None else self.discovery.round
         return say.Hello(self.roster.number, self.head, round_, self.giving.nothing_left(receiver))
 
-    def _refuse(self, reason: str, now: float) -> None:
+    def refuse(self, reason: str, now: float) -> None:
+        """Count what was wrong; the audit tells of it within a minute."""
         if not self.refused:
             self._refused_until_s = max(now, self._refused_until_s)
         self.refused[reason] += 1

@@ -20,6 +20,8 @@ class Link:
     last: int = 0  # its last number that was heard
     heard: int = 0  # how many of it were heard
     done: tuple[int, int] = (0, 0)  # sent and heard of the series before
+    counted: tuple[int, int] = (0, 0)  # probes sent and heard in all, when they were last asked for
+    total: tuple[int, int] = (0, 0)  # in all
     round_trips_s: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
 
     @property
@@ -53,7 +55,14 @@ class Link:
             began = self.heard and not again and first > self.last
             self.done = (first - self.series, self.heard) if began else (0, 0)
             self.series, self.last, self.heard = first, first - 1, 0
+        self.total = self.total[0] + number - self.last, self.total[1] + 1
         self.last, self.heard = number, self.heard + 1
+
+    def since_last(self) -> float | None:
+        """Share of the probes that was lost since this was last asked; None where none came."""
+        sent, heard = (now - before for now, before in zip(self.total, self.counted, strict=True))
+        self.counted = self.total
+        return None if sent == 0 else 1.0 - heard / sent
 
     def as_dict(self) -> dict[str, float | int | None]:
         sent, heard = self.probes

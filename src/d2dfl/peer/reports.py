@@ -3,8 +3,9 @@
 import datetime
 import json
 import shutil
+import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from queue import Queue
@@ -12,9 +13,11 @@ from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.peer.datapoints import read_shards
+from d2dfl.peer.discovery import FixedGraph, stored_graph
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.certificates import validity
-from d2dfl.peer.runtime import LINKS, WAITING, Clock, Running
+from d2dfl.peer.measured import links_of, measured
+from d2dfl.peer.runtime import WAITING, Clock, Running
 from d2dfl.peer.store.audit import first_fault
 from d2dfl.peer.store.store import Store
 from d2dfl.storage import read_bytes, read_json
@@ -29,6 +32,8 @@ def reading(home: Home) -> Iterator[Store]:
     store = home.store(read_only=True)
     try:
         yield store
+    except (sqlite3.DatabaseError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise UserError(f"the store of {home.settings.name} is damaged: {error!s:.120}") from None
     finally:
         store.close()
 
@@ -66,17 +71,8 @@ def status(home: Home) -> dict[str, Any]:
             "policy": policy,
             "audit": {"lines": lines, "head": head.hex()},
             "links": {name_of(bytes.fromhex(who)): link for who, link in links_of(home).items()},
+            "signal_dbm": measured(home)["signal_dbm"],
         }
-
-
-def links_of(home: Home) -> dict[str, Any]:
-    """What was measured, by the other's fingerprint."""
-    path = home.folder / LINKS
-    if not path.exists():
-        return {}
-    content = read_json(path, "measured links", 1 << 22)
-    links = content.get("links", {}) if isinstance(content, dict) else {}
-    return links if isinstance(links, dict) else {}
 
 
 def description(home: Home, now: float) -> dict[str, Any]:
@@ -97,28 +93,35 @@ def description(home: Home, now: float) -> dict[str, Any]:
             "counts": [held.get(label, 0) for label in home.settings.labels],
             "grants": grants,
             "links": links_of(home),
+            "history": measured(home)["history"],
+            "signal_dbm": measured(home)["signal_dbm"],
         }
 
 
 def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
-    """What a run would give now: a row for each receiver and label of the graph, and why less."""
+    """What a run would give now: a row for each receiver and label of the graph, and why less.
+
+    Where no graph is found yet: what each member could get at most, and nothing more would even be told to it.
+    """
     with reading(home) as store:
         roster, _ = home.roster(store)
-        found = home.graph(store.own, graph)
+        found = home.graph(store.own, graph) or _kept_graph(store)
+        links: Mapping[bytes, Mapping[str, int]] | None
         if found is None:
-            raise UserError("there is no graph: name one in peer.toml, or give --graph")
-        found.know(roster)
-        links = found.links()
+            links = {member.fingerprint: store.counts(own_only=True) for member in roster.others(store.own)}
+        else:
+            found.know(roster)
+            links = found.links()
         if links is None:
             raise UserError(
-                f"the graph has {found.devices} devices, and the roster here {len(roster.members)}: "
+                f"the graph has {getattr(found, 'devices', 0)} devices, and the roster here {len(roster.members)}: "
                 "take the newer one with d2dfl peer join, or run, and another device will bring it"
             )
         policy, now = home.policy(store), time.time()
         rows = []
         for receiver, amounts in links.items():
             for label, wanted in amounts.items():
-                done = store.planned(found.round, receiver, label)
+                done = 0 if found is None else store.planned(found.round, receiver, label)
                 granted = policy.allowance(receiver, label, now)
                 room = max(0, granted - store.shown(receiver, label))
                 here = store.counts(own_only=True).get(label, 0)
@@ -128,6 +131,13 @@ def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
                      "why": _why(wanted - done, gets, granted, room, roster.active(receiver) is not None)}
                 )  # fmt: skip
         return rows
+
+
+def _kept_graph(store: Store) -> FixedGraph | None:
+    """Of a round that is not over."""
+    document = store.fact("graph")
+    kept = None if document is None else stored_graph(str(document))
+    return None if kept is None or kept.round.hex() == store.fact("graph_done") else kept
 
 
 def _why(wanted: int, gets: int, granted: int, room: int, known: bool) -> str:

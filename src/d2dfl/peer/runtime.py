@@ -2,16 +2,21 @@
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, Queue
+from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.sealed import LARGEST
+from d2dfl.peer.measured import LINKS
 from d2dfl.peer.peer import Peer
+from d2dfl.peer.radio import signal_dbm
+from d2dfl.peer.store.operations import Fact
 from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.transports import Transport
 from d2dfl.storage import read_json, write_whole
@@ -21,7 +26,7 @@ LONGEST_NAP_S = 0.2
 EVERY_S = 1.0  # how often files are looked at
 LINKS_S = 30.0  # how often measured links are written: a memory card wears out
 LINGER_S = 2.0  # a peer that is finished goes on answering for so long
-LINKS = "links.json"
+MOMENTS = 2880  # of measured losses that are kept: a day of them
 WISHES = "wishes"  # files of commands that were given while the peer runs
 
 Opener = Callable[["Queue[bytes]"], Transport]
@@ -46,6 +51,9 @@ class Running:
     transport: Transport
     inbox: "Queue[bytes]"
     clock: Callable[[], float]
+    tell: Callable[[Peer], None] = lambda peer: None  # once links are settled
+    _told: bytes = b""  # the round of which it was told
+    history: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MOMENTS))  # losses as time goes by
     _look_s: float = 0.0
     _probe_s: float = 0.0
     _links_s: float = 0.0
@@ -72,6 +80,10 @@ class Running:
             self._look_s = now + EVERY_S
             self.look(now)
         self._send()
+        discovery = self.peer.discovery
+        if discovery is not None and discovery.links() is not None and discovery.round != self._told:
+            self._told = discovery.round
+            self.tell(self.peer)
 
     def look(self, now: float) -> None:
         """Files that may have changed: the policy, and wishes of other commands."""
@@ -103,7 +115,16 @@ class Running:
     def write_links(self) -> None:
         """What is known about links, for `peer export` and `fleet network`."""
         links = {who.hex(): link.as_dict() for who, link in self.peer.links.items()}
-        content = {"own": self.peer.own.hex(), "links": links}
+        heard = {who.hex(): link.since_last() for who, link in self.peer.links.items()}
+        losses = {who: loss for who, loss in heard.items() if loss is not None}
+        if losses:
+            self.history.append({"time_s": round(self.clock(), 3), "loss": losses})
+        content = {
+            "own": self.peer.own.hex(),
+            "links": links,
+            "history": list(self.history),
+            "signal_dbm": signal_dbm(),
+        }
         with suppress(UserError):  # a full disk: later
             write_whole(self.home.folder / LINKS, json.dumps(content).encode())
 
@@ -120,14 +141,24 @@ class Running:
         return peer.giving.idle and not peer.forgetting.waiting and expected <= peer.finished
 
     def until_done(self, stay: bool, seconds: float) -> bool:
-        """Run the round to its end; False where time was out first."""
+        """Run the round to its end; False where time was out first. Who stays goes on with the next when somebody calls for it."""
         end, calm_s = self.clock() + seconds, None
+        linger_s = 2.0 * self.peer.limits.hello_s if stay else LINGER_S  # others may have missed that it is finished
         while stay or self.clock() < end:
             self.once()
-            if stay or not self.finished():
+            if not self.finished():
                 calm_s = None
                 continue
             calm_s = self.clock() if calm_s is None else calm_s
-            if self.clock() - calm_s > LINGER_S:
-                return True
+            if self.clock() - calm_s > linger_s:
+                self.mark_done()
+                if not stay:
+                    return True
+                self.peer.follow(self.home.discovery(self.peer, self.clock(), calls=False))
         return False
+
+    def mark_done(self) -> None:
+        """The next start begins another round."""
+        if self.peer.discovery is not None and self.peer.store.fact("graph") is not None:
+            with suppress(StoreFullError):
+                self.peer.store.apply([Fact("graph_done", self.peer.discovery.round.hex())], self.clock())

@@ -79,9 +79,13 @@ def network(
         list[Path], typer.Argument(help="What `peer export FILE.json` wrote on each device.", show_default=False)
     ],
     save: Annotated[Path, typer.Option(help="File to write: .npz or .json.", show_default=False)],
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Also write losses as time went by (.npz), for channel.trace.", show_default=False),
+    ] = None,
     fleet: FleetFolder = FLEET,
 ) -> None:
     """Put measured links, counts and grants of all devices into a network file for `d2dfl discover --network`."""
     from d2dfl.cli.fleet import network_and_print
 
-    network_and_print(exports, save, fleet)
+    network_and_print(exports, save, trace, fleet)

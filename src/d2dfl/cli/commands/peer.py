@@ -92,7 +92,7 @@ def run(
     ] = 600.0,
     home: HomeFolder = HERE,
 ) -> None:
-    """Hand datapoints over along the graph, take what others give, end."""
+    """Find the graph with the other devices, hand datapoints over along it, take what others give, end."""
     from d2dfl.cli.peer import preview_and_print, run_and_print
 
     if dry_run:

@@ -75,6 +75,10 @@ class ChannelConfig(Section):
         0.5, "inter-cluster budget as a share of the cluster's data (R29)", low=0, high=1000000.0
     )
     dynamic: bool = option(False, "received power is drawn anew at every step (Section VI-N)")
+    trace: str = option(
+        "",
+        "dynamic: a recorded trace (.npz) that is replayed in place of the gaussian draws, as `fleet network --trace` writes",
+    )
     levels: int = option(4, "dynamic: quantisation levels of the received power", low=1, high=256)
     plan: Literal["expected", "levels", "exact"] = option(
         "expected",

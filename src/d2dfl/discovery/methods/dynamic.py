@@ -20,6 +20,7 @@ from d2dfl.discovery.methods.qlearning import CHUNK, below, cost, temperatures
 from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.errors import UserError
 from d2dfl.network import channel
+from d2dfl.network.traces import traced_power
 from d2dfl.rng import device_keys
 
 TABLE_LIMIT = 400_000_000  # entries; the whole-vector reading keeps a row per step
@@ -36,6 +37,7 @@ class ChangingPower(NamedTuple):
     levels: int
     whole_vector: bool  # R5: the letter, a state is the levels of all links
     noise: NDArray[np.uint64]  # [device] keys of its draws
+    trace: NDArray[np.float64]  # [moment, device, slot] recorded powers that are replayed; no moments: they are drawn
 
 
 class Policies(NamedTuple):
@@ -53,6 +55,15 @@ class Policies(NamedTuple):
 def _normal(key: Any, counter: Any) -> Any:
     one, two = uniform(key, 2 * counter), uniform(key, 2 * counter + 1)
     return np.sqrt(-2.0 * np.log(1.0 - one)) * np.cos(2.0 * np.pi * two)
+
+
+@leaf
+def _power(radio: Any, device: Any, slot: Any, slots: Any, step: Any) -> Any:
+    """Received power of a link at a step."""
+    if len(radio.trace) > 0:
+        return radio.trace[step % len(radio.trace), device, slot]
+    drawn = radio.mean + radio.deviation * _normal(radio.noise[device], step * slots + slot)
+    return min(max(drawn, radio.lowest), radio.highest)
 
 
 @kernel
@@ -115,7 +126,7 @@ def _train(
     last: Any,
     temperature: Any,
 ) -> None:
-    mean, deviation, lowest, highest, factor, levels, whole_vector, noise = radio
+    lowest, highest, levels, whole_vector = radio.lowest, radio.highest, radio.levels, radio.whole_vector
     total, count, recent, index, vector, used = policies
     devices, slots = board.candidates.shape
     actions = total.shape[2]
@@ -126,7 +137,7 @@ def _train(
     for step in range(first, last):
         for device in range(devices):
             for slot in range(slots):
-                power = min(max(mean + deviation * _normal(noise[device], step * slots + slot), lowest), highest)
+                power = min(max(_power(radio, device, slot, slots, step), lowest), highest)
                 level[slot] = min(int((power - lowest) / (highest - lowest) * levels), levels - 1)
                 if not whole_vector:
                     rows[slot] = level[slot]
@@ -138,9 +149,8 @@ def _train(
             if action >= 0:
                 row[device] = rows[action]
             if 0 <= action < slots:
-                power = min(max(mean + deviation * _normal(noise[device], step * slots + action), lowest), highest)
                 work.slot[device] = action
-                work.drop[device] = 1.0 - np.exp(-factor / power)
+                work.drop[device] = 1.0 - np.exp(-radio.factor / _power(radio, device, action, slots, step))
         play_round(board, terms, work, board.gauss)
         for device in range(devices):
             if chosen[device] >= 0:
@@ -216,6 +226,7 @@ def find_dynamic(task: Task) -> LinkChoice:
         levels=settings.levels,
         whole_vector=whole_vector,
         noise=device_keys(task.seed, "dynamic-power", task.stage, devices=devices),
+        trace=traced_power(settings, board.candidates) if settings.trace else np.zeros((0, devices, slots)),
     )
     for first, last, temperature in temperatures(config):
         for begin in range(first, last, CHUNK):

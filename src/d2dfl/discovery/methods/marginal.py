@@ -14,8 +14,8 @@ move's marginal contribution, J with it minus J without. It is kept if it improv
 as often as log-linear learning does. Else it is taken back. So the game is an exact potential game with the network's
 objective as its potential, estimates only decide what is tried, and a cold network never gets worse.
 
-Nobody knows anything of the whole network but two masked sums at the start (the population's counts; the mean worth of a first link that
-temperatures are measured in). A device's temperature falls with what it has spent of its own account. From COLD of it
+Nobody knows anything of the whole network but two masked sums at the start (the population's counts; the mean worth of a first link and the
+mean number of choices, in which temperatures are measured). A device's temperature falls with what it has spent of its own account. From COLD of it
 on only improvements are kept, and proposals stay noisy, so that other links are tried than those that look best. A token
 brings the turn to the next device and counts the turns since something changed. With a budget for several coolings (`marginal.cycle`),
 devices warm up again, half as hot. The token adds up what moves brought; who holds it at the end of a cycle tells all whether that
@@ -25,7 +25,6 @@ which numbers cross which link.
 """
 
 import logging
-import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,24 +34,28 @@ from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.cycles import BestCycle, begin_cycle
-from d2dfl.discovery.game.learning import NO_DEVICE, Cooling, LearnerState
+from d2dfl.discovery.game.learning import NO_DEVICE, TURN, Cooling, LearnerState
 from d2dfl.discovery.game.offers import nothing_told
 from d2dfl.discovery.game.pair_claims import claim_values
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.game.state import start
 from d2dfl.discovery.game.units import gains_alone, introduced_worth
+from d2dfl.discovery.methods.agreed import (
+    COLD,
+    END,
+    LARGEST_GAIN,
+    RESTLESS,
+    cycles_of,
+    first_temperature,
+    gain_words,
+    sums_cost,
+    sure_costs,
+)
 from d2dfl.discovery.methods.costs import INTRODUCTIONS
-from d2dfl.discovery.task import NEGOTIATION, LinkChoice, Task
-from d2dfl.partition.masked.bill import masked_sum_cost
-from d2dfl.partition.masked.words import FixedPoint
+from d2dfl.discovery.task import LinkChoice, Task
 from d2dfl.partition.sketches import VALUES
 from d2dfl.rng import device_keys
 
-COLD = 0.7  # share of an account from which on only improvements are kept
-RESTLESS = 0.6  # of the first temperature: proposals are at least so noisy
-WORD_BITS = 64  # of the masked sums
-LARGEST_GAIN = 1e6  # that a device adds to the mean gain
-END = 2  # messages a device: a cycle is over, stay or go back, and its answer
 TOO_LITTLE = (
     "no link was looked for: %d messages a device do not pay for introductions and sums, which take %d; "
     "give more with --set marginal.messages=NUMBER"
@@ -89,8 +92,9 @@ def introduce(
     unit = unit_of(board, terms, introduced, useful, edges)
     claim, lists, sketches = _claims(board, terms, known, spread * unit, edges, label_distance)
     told = (devices, edges, partitions) if board.gauss is None else (0, edges, partitions)
-    sums = masked_sum_cost(devices, [partitions, 1, *sketches], word_bits=WORD_BITS)
+    sums = sums_cost(devices, partitions, sketches)
     introductions = float(times * heard.sum())
+    idle = float((~useful[1:].any(axis=1)).sum())  # who looks for nothing says so when the token first comes to it
     return LearnerState(
         useful=useful,
         told=nothing_told(*told),
@@ -99,12 +103,7 @@ def introduce(
         bonus=np.zeros(known.shape if board.gauss is not None else (0, 0), dtype=np.float32),
         claim=claim,
         unit=np.array([unit]),
-        account=budget
-        - NEGOTIATION * edges
-        - times * heard
-        - END * cycles
-        - int(lists)
-        - math.ceil(sums.messages / devices),
+        account=budget - times * heard - sure_costs(edges, lists, sums, devices, cycles),
         spent=np.zeros(devices, dtype=np.int64),
         began=np.zeros(devices, dtype=np.int64),
         taking_turns=np.asarray(useful.any(axis=1)),
@@ -114,7 +113,9 @@ def introduce(
         quiet=np.zeros(1, dtype=np.int64),
         gained=np.zeros(1),
         carried=np.full(1, len(board.budget) if cycles == 1 else 2 * len(board.budget) + 2),
-        messages=np.array([introductions + cycles * END * (devices - 1) + lists * devices + sums.messages]),
+        messages=np.array(
+            [introductions + cycles * END * (devices - 1) + TURN * idle + lists * devices + sums.messages]
+        ),
         counts=np.array([introductions * partitions + lists * devices * partitions * (partitions - 1) / 2.0]),
         reals=np.array([numbers * introductions + told_sums * devices]),
         bits=np.array([sums.bits]),
@@ -210,19 +211,13 @@ def unit_of(
     board: Board, terms: Terms, introduced: NDArray[np.float64], useful: NDArray[np.bool_], edges: int
 ) -> float:
     """What temperatures and claims are measured in: the mean over the devices of what each expects of its best link."""
-    word = FixedPoint(len(useful), LARGEST_GAIN, WORD_BITS)  # as devices write it for the masked sum
+    word = gain_words(len(useful))
     gains = np.minimum(gains_alone(board, terms, start(board, terms, edges), introduced, useful), LARGEST_GAIN)
     return float(word.numbers(word.words(gains).sum(keepdims=True))[0]) / len(gains)
 
 
-def cycles_of(config: MarginalConfig) -> int:
-    """Coolings that the budget is for."""
-    return max(1, config.messages // config.cycle)
-
-
 def cooling_of(learner: LearnerState, config: MarginalConfig) -> Cooling:
     """How temperatures fall."""
-    # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     choices = 1.0 + float(learner.useful.sum(axis=1).mean())
-    hot = config.temperature * float(learner.unit[0]) / max(math.log(choices), 1.0)
+    hot = first_temperature(config, float(learner.unit[0]), choices)
     return Cooling(hot, COLD, RESTLESS, config.patience)

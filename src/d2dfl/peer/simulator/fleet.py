@@ -5,7 +5,6 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from d2dfl.errors import UserError
@@ -16,6 +15,7 @@ from d2dfl.peer.identity.keys import Key, Signer, Verify, fingerprint, verify
 from d2dfl.peer.identity.roster import Member, Roster, open_roster
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.simulator.devices import Device, OpenBox, QuickKey, content_of, quick_verify
+from d2dfl.peer.simulator.faults import Faults
 from d2dfl.peer.simulator.invariants import Checks
 from d2dfl.peer.simulator.schedule import LABELS, Schedule
 from d2dfl.peer.store.operations import Operation
@@ -67,7 +67,7 @@ class Fleet:
             self._fill(device)
             self.checks.new_policy(device, {other.own: 3 for other in self.devices if self.random.random() < 0.9})
             self._start(device)
-        self._plan_faults()
+        Faults(self).plan()
 
     def _graph(self) -> dict[bytes, dict[bytes, dict[str, int]]]:
         """Giver → taker → how many of which label, for those who follow a graph."""
@@ -104,31 +104,7 @@ class Fleet:
 
     # What goes wrong.
 
-    def _plan_faults(self) -> None:
-        schedule, end = self.schedule, self.schedule.faults_end_s
-        for _ in range(schedule.gifts):
-            self._at(self.random.random() * end, self._gift)
-        for _ in range(schedule.revocations):
-            self._at(self.random.random() * end, self._revoke)
-        for _ in range(schedule.forgets):
-            self._at(self.random.random() * end, self._forget)
-        for _ in range(schedule.partitions):
-            start = self.random.random() * end
-            one, other = self.random.choice(schedule.peers, 2, replace=False).tolist()
-            self._at(start, partial(self.blocked.add, (one, other)))
-            self._at(start + self.random.random() * end, partial(self.blocked.discard, (one, other)))
-        for second in range(int(end)):
-            for device in self.devices:
-                if self.random.random() < schedule.full:
-                    self._at(second, partial(self._fill_disk, device))
-        if schedule.expels and schedule.peers > 2:
-            self._at(self.random.random() * end, self._expel)
-        self._at(end, self._calm)
-
-    def _fill_disk(self, device: Device) -> None:
-        device.full_until_s = self.now + 1.0
-
-    def _calm(self) -> None:
+    def calm(self) -> None:
         self.faulty = False
         self.blocked.clear()
         self.limits = replace(self.limits, bytes_a_day=1 << 40)
@@ -144,53 +120,9 @@ class Fleet:
         if self.faulty and device.peer is not None and self.random.random() < self.schedule.crash:
             raise CrashError
 
-    # What peers are asked to do.
-
-    def _gift(self) -> None:
-        one, other = self.random.choice(len(self.devices), 2, replace=False).tolist()
-        wanted = {label: int(self.random.integers(0, 4)) for label in LABELS}
-        taker = self.devices[other].own
-        self._with(self.devices[one], lambda peer: peer.giving.give(taker, wanted, self.now))
-
-    def _revoke(self) -> None:
-        device = self.devices[int(self.random.integers(len(self.devices)))]
-        if self.random.random() < 0.3 and len(device.policies) > 1:  # somebody brings an older one back
-            self._with(device, lambda peer: self.checks.older(device, peer.set_policy(device.policies[0], self.now)))
-            return
-        self.checks.new_policy(
-            device, {o.own: int(self.random.integers(0, 6)) for o in self.devices if o is not device}
-        )
-        self._with(device, lambda peer: self._obey(device, peer))
-
-    def _obey(self, device: Device, peer: Peer) -> None:
-        try:
-            peer.set_policy(device.policies[-1], self.now)
-        except StoreFullError:  # it is in force, and will be written down when there is room
-            self._at(1.0, lambda: self._with(device, lambda again: self._obey(device, again)))
-
-    def _forget(self) -> None:
-        device = self.devices[int(self.random.integers(len(self.devices)))]
-        numbers = self.random.integers(0, self.schedule.points, 2).tolist()
-        self._with(
-            device, lambda peer: self.checks.forgotten(device, peer.forgetting.order(numbers, self.now), numbers)
-        )
-
-    def _expel(self) -> None:
-        """The roster's owner throws a device out, and tells one of the others."""
-        gone, told = self.random.choice(len(self.devices), 2, replace=False).tolist()
-        self.expelled, self.newest = self.devices[gone], self.roster.without(f"p{gone}").sealed(self.owner)
-        self._tell(self.devices[told])
-
-    def _tell(self, device: Device) -> None:
-        """Until it has understood: it may be down, or its disk full."""
-        if device.peer is not None and device.peer.roster.number > 1:
-            return
-        self._with(device, lambda peer: peer.set_roster(self.newest, self.now))
-        self._at(1.0, lambda: self._tell(device))
-
     # How things run.
 
-    def _at(self, delay_s: float, what: Callable[[], Any]) -> None:
+    def at(self, delay_s: float, what: Callable[[], Any]) -> None:
         self.order += 1
         heapq.heappush(self.events, (self.now + delay_s, self.order, what))
 
@@ -207,7 +139,7 @@ class Fleet:
             peer.set_policy(device.policies[-1], self.now)
         except (StoreFullError, CrashError):
             device.peer = None
-            self._at(1.0, lambda: self._start(device))
+            self.at(1.0, lambda: self._start(device))
             return
         self._after(device)
 
@@ -216,7 +148,7 @@ class Fleet:
         document = device.store.fact("roster") or self.document
         return open_roster(document, self.owner.public, self.check), document
 
-    def _with(self, device: Device, action: Callable[[Peer], Any]) -> None:
+    def let(self, device: Device, action: Callable[[Peer], Any]) -> None:
         """Let a peer do something, look at what it did, and send what it put out; it may crash on the way."""
         if device.peer is None:
             return
@@ -225,7 +157,7 @@ class Fleet:
         except CrashError:
             self.crashes += 1
             device.peer = None
-            self._at(float(self.random.random()) * 5.0, lambda: self._start(device))
+            self.at(float(self.random.random()) * 5.0, lambda: self._start(device))
         except (StoreFullError, UserError):
             pass
         self._after(device)
@@ -245,16 +177,16 @@ class Fleet:
     def _timer(self, device: Device, peer: Peer) -> None:
         due = peer.timer()
         if due < math.inf:
-            self._at(max(due - self.now, 1e-3), lambda: self._tick(device, peer, due))
+            self.at(max(due - self.now, 1e-3), lambda: self._tick(device, peer, due))
 
     def _tick(self, device: Device, peer: Peer, due: float) -> None:
         if device.peer is peer and peer.timer() <= self.now:
-            self._with(device, lambda running: running.tick(self.now))
+            self.let(device, lambda running: running.tick(self.now))
 
     def _deliver(self, device: Device, receiver: bytes, frame: bytes) -> None:
         target, draw = self.by_print[receiver], self.random.random
         if not self.faulty:
-            self._at(0.01, lambda: self._arrive(target, frame))
+            self.at(0.01, lambda: self._arrive(target, frame))
             return
         if (device.number, target.number) in self.blocked or draw() < self.schedule.loss:
             return
@@ -262,13 +194,13 @@ class Fleet:
             place = int(draw() * len(frame))
             frame = frame[:place] + bytes([frame[place] ^ (1 << int(draw() * 8))]) + frame[place + 1 :]
         for _ in range(2 if draw() < self.schedule.duplicates else 1):
-            self._at(0.01 + draw() * self.schedule.delay_s, lambda: self._arrive(target, frame))
+            self.at(0.01 + draw() * self.schedule.delay_s, lambda: self._arrive(target, frame))
         if device.sent and draw() < self.schedule.replays:
             old_target, old = device.sent[int(draw() * len(device.sent))]
-            self._at(draw() * 10.0, lambda: self._arrive(self.by_print[old_target], old))
+            self.at(draw() * 10.0, lambda: self._arrive(self.by_print[old_target], old))
 
     def _arrive(self, target: Device, frame: bytes) -> None:
-        self._with(target, lambda peer: peer.receive(frame, self.now))
+        self.let(target, lambda peer: peer.receive(frame, self.now))
 
     def quiet(self) -> bool:
         """No transfer is open, no order waits."""

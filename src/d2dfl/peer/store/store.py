@@ -48,9 +48,9 @@ class Store:
                 target, isolation_level=None, check_same_thread=False, timeout=10.0, uri=read_only
             )
             self._prepare(path, read_only)
+            self.head = self._last_line()
         except sqlite3.DatabaseError as error:
             raise UserError(f"cannot use the store {path}: {error}") from None
-        self.head = self._last_line()
         self.changes = 0  # transactions that were ended: whoever watches the content asks only when this has moved
 
     def _prepare(self, path: Path | str, read_only: bool) -> None:

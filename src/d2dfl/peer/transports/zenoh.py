@@ -6,6 +6,7 @@ access rules are the outer fence; every frame is checked by the peer itself.
 """
 
 import json
+import secrets
 import socket
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +17,7 @@ from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.peer.wire.frames import LARGEST_FRAME
 
 PREFIX = "d2dfl/peer/1"
+LOWEST_PORT, HIGHEST_PORT = 12_000, 32_000
 
 
 class ZenohTransport:
@@ -78,11 +80,22 @@ def check_free(listen: str) -> None:
 
 
 def free_ports(number: int) -> list[int]:
-    """Ports of loopback that nobody has now; all are held until all are found."""
-    sockets = [socket.socket() for _ in range(number)]
+    """Ports of loopback that nobody has now; all are held until all are found.
+
+    Below those that a system gives to connections that go out, else a fleet that connects would take its own.
+    """
+    sockets: list[socket.socket] = []
     try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
+        start = secrets.randbelow(HIGHEST_PORT - LOWEST_PORT)  # fleets made at the same time look in other places
+        for step in range(HIGHEST_PORT - LOWEST_PORT):
+            if len(sockets) == number:
+                break
+            one = socket.socket()
+            try:
+                one.bind(("127.0.0.1", LOWEST_PORT + (start + step) % (HIGHEST_PORT - LOWEST_PORT)))
+                sockets.append(one)
+            except OSError:
+                one.close()
         return [int(one.getsockname()[1]) for one in sockets]
     finally:
         for one in sockets:

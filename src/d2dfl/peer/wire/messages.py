@@ -130,7 +130,7 @@ class Echo(Message, frozen=True, tag=12):
 class Discovery(Message, frozen=True, tag=13):
     """A message of the discovery, whose learner knows what it means."""
 
-    content: Annotated[bytes, Meta(max_length=65_536)]
+    content: Annotated[bytes, Meta(max_length=262_144)]
 
 
 Body = (

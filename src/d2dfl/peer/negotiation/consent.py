@@ -1,0 +1,35 @@
+"""What the policy lets a receiver know of a learner's message, and have of what it asks for: looked at with every message."""
+
+from dataclasses import replace
+
+from d2dfl.discovery.protocol.messages import Ask, Content, Grant, Introduction, Now, Offer, Request, Vector
+
+Room = list[int]  # [label] datapoints that a receiver may have, as things stand
+
+
+def told(content: Content, room: Room) -> Content:
+    """What may be told of a message: nothing of labels that the receiver may not have, and no more of them than it may have."""
+    if isinstance(content, Introduction):
+        return replace(content, spare=_most(content.spare, room), giving=_open(content.giving, room))
+    if isinstance(content, Offer):
+        return Offer(*(_open(part, room) for part in (content.demand, content.giving, content.taking)))
+    if isinstance(content, Grant | Now):
+        offer = told(content.offer, room)
+        assert isinstance(offer, Offer)
+        return replace(content, granted=_most(content.granted, room), offer=offer)
+    return content
+
+
+def heard(content: Content, room: Room) -> Content:
+    """What counts of a message: nobody asks for more than it may have."""
+    if isinstance(content, Ask | Request):
+        return replace(content, asked=_most(content.asked, room))
+    return content
+
+
+def _most(values: Vector, room: Room) -> Vector:
+    return tuple(min(value, float(most)) for value, most in zip(values, room, strict=True)) if values else ()
+
+
+def _open(values: Vector, room: Room) -> Vector:
+    return tuple(value if most > 0 else 0.0 for value, most in zip(values, room, strict=True)) if values else ()
