@@ -124,3 +124,19 @@ def test_compilation_is_told_once_in_python(caplog: pytest.LogCaptureFixture) ->
     told: list[str] = []
     with compiled.telling(lambda: told.append("cli")), logged("marginal"):
         assert len(compiled._to_tell) == 1  # whoever is told already is enough
+
+
+def test_what_was_made_up_is_said() -> None:
+    places, trust = "links= was not given", "trust= was not given, so random:0.5 says who may have what"
+    assert places not in shared().summary()
+    assert "trust=" not in shared().summary()
+    assert trust in shared(trust=None).summary()
+    both = shared(links=None, trust=None).summary().splitlines()[-1]
+    assert places in both
+    assert trust in both
+
+
+def test_one_device_has_nobody_to_hear_and_no_noise_is_blamed() -> None:
+    said = share(X, Y, Y * 0, method="closest").summary()
+    assert "hears nobody" in said
+    assert "noise" not in said

@@ -152,7 +152,7 @@ def test_devices_are_called_by_their_names(tmp_path: Path) -> None:
     names = ("kitchen", "\u6f22\u5b57", "a\x1b[31m", *(f"sensor-of-floor-{n}" for n in range(3, network.devices)))
     named = dataclasses.replace(network, device_names=names)
     words = [text.get_text() for text in graph_figure(named, graph, evaluation, "", tmp_path / "g.png").axes[0].texts]
-    assert {"kitchen", "\\u6f22\\u5b57", "a\\x1b[31m", "sensor-of-f…"} <= set(words)
+    assert {"kitchen", "\\u6f22\\u5b57", "a\\x1b[31m", "sensor-…or-4"} <= set(words)
     draw_graph(named, graph, evaluation, tmp_path / "g.html")
     traces, _ = plotly_arguments((tmp_path / "g.html").read_text())
     assert traces[-2]["text"][:2] == ["<b>kitchen</b>", "<b>\u6f22\u5b57</b>"]

@@ -80,7 +80,7 @@ def test_what_the_font_lacks_is_written_as_escapes() -> None:
         "\\u65e5\\u672c",
         "\\u65e5-3",
         "\\u65e5\\u672c… #3",
-        "a very long…",
+        "a very…name",
     ]
 
 

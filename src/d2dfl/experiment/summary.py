@@ -139,7 +139,7 @@ def unlinked_sentences(network: Network, graph: Graph, channel: ChannelConfig) -
 def _drowned(network: Network, channel: ChannelConfig) -> list[str]:
     """Where received power is given, and so far below the noise that nearly everything is lost: that it is."""
     heard = network.candidates >= 0
-    if network.rss is None or not heard.any() or network.drop[heard].min() < MOSTLY_LOST:
+    if network.rss is None or network.devices == 1 or (heard.any() and network.drop[heard].min() < MOSTLY_LOST):
         return []
     return [
         f"received power (at most {network.rss.max(initial=0.0):g}) is below the noise (channel.noise_power, "
