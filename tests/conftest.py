@@ -11,6 +11,8 @@ from hypothesis import settings
 from browser import Tab, browser
 from d2dfl import Config, Network, preset
 
+# Ray reads these when it is first imported, whichever test does that: it talks to this machine only, and tells nobody of itself.
+os.environ |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_USAGE_STATS_ENABLED": "0"}
 settings.register_profile("d2dfl", deadline=None)  # no timed assertions
 settings.load_profile("d2dfl")
 

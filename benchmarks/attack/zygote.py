@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+sys.dont_write_bytecode = True  # Python's own files beside a plug-in are nothing that we left behind
 TINY = ["--devices", "3", "--seed", "1"]
 # What children need compiled: every kernel of the cheap methods, a training, its pictures.
 WARM = (

@@ -127,8 +127,9 @@ def test_introductions_tell_what_the_transmitter_expects_to_gain() -> None:
     learner = marginal.introduce(board_of(mixed, terms), terms, 100)
     # (80, 20) -> (60, 20): 0.8 -> 0.75 against 0.5, by 20 datapoints
     assert np.allclose(learner.introduced, 1.5 * (0.3 - 0.25) / 20 * np.eye(2))
-    # One introduction a link; a key each, and two masked sums of four messages; the end and its answer.
-    assert learner.messages[0] == 2 + 2 + 2 * 4 + 2
+    # One introduction a link; a key each, and two masked sums of four messages; the end and its answer; and the second device
+    # looks for nothing, which it says when the token comes.
+    assert learner.messages[0] == 2 + 2 + 2 * 4 + 2 + 2
 
 
 def test_marginal_comes_to_rest_where_nobody_can_improve_alone() -> None:

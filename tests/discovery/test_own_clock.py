@@ -39,7 +39,8 @@ def test_all_come_to_the_end_and_agree_on_their_links(config: Config, edges: int
 
 
 def test_what_devices_hold_is_what_the_exchange_brings(config: Config) -> None:
-    """Shares that travelled in messages are those of Algorithm 1 over the final links, and clusters' accounts are right."""
+    """Shares that travelled in messages are those of Algorithm 1 over the final links. A cluster's account has a number
+    for each member: what it took when its last revision began (others may have changed that since)."""
     config = config.with_(**{"discovery.edges": 2, "marginal.messages": 150})
     network = Network.generate(config, 5)
     fleet, _ = at_once(network, config, 5)
@@ -50,9 +51,10 @@ def test_what_devices_hold_is_what_the_exchange_brings(config: Config) -> None:
     clocks = [device for device in fleet.devices if isinstance(device, OwnClock)]
     if clocks[0].clusters.matter(clocks[0].holdings):
         for cluster, order in enumerate(clocks[0].clusters.order):
-            members = [device for device in clocks if device.cluster == cluster]
-            told = sum(clocks[order[0]].taken.values())
-            assert np.isclose(told, sum(device.holdings.outside(cluster) for device in members))
+            revised = {device.number for device in clocks if device.cluster == cluster and device.turns}
+            taken = clocks[order[0]].taken
+            assert revised <= set(taken) <= set(order)
+            assert all(amount >= 0.0 for amount in taken.values())
 
 
 def test_the_same_seed_finds_the_same() -> None:

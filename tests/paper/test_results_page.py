@@ -117,7 +117,8 @@ def test_a_record_from_before_is_read_and_marked(tmp_path: Path, script: dict[st
 
 def test_the_readme_has_the_headline_between_its_marks(tmp_path: Path, script: dict[str, Any]) -> None:
     text = script["readme"](_saved(tmp_path, earlier=False))
-    between = text.partition(script["BEGIN"])[2].partition(script["END"])[0]
+    begin, end = script["HEADLINE_MARKS"]
+    between = text.partition(begin)[2].partition(end)[0]
     assert between.strip().splitlines() == script["headline"]([tmp_path])
 
 
