@@ -7,10 +7,12 @@ def counted(number: float, noun: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Of a noun that takes an s or an es."""
+    """Of a noun that takes an s, an es or an ies."""
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "ch")) else "s")
 
 
 def verb(number: float, word: str) -> str:
     """1 link carries, 2 links carry."""
-    return plural(word).replace("ys", "ies") if number == 1 else word
+    return plural(word) if number == 1 else word
