@@ -104,7 +104,7 @@ class _KernelCompiler(Compiler):
     """Numba's compiler, which also hands over the constants of a kernel's parts."""
 
     def compile_extra(self, function: Any) -> Any:
-        result: Any = super().compile_extra(function)  # type: ignore[no-untyped-call]
+        result: Any = super().compile_extra(function)  # type: ignore[no-untyped-call]  # Numba leaves it untyped
         for environment in result._find_referenced_environments():
             result.library.codegen.set_env(environment.env_name, environment)
         return result
@@ -114,8 +114,8 @@ class _PartCompiler(Compiler):
     """Numba's compiler, which leaves a function unfinished."""
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        unfinished = _Unfinished(target.codegen(), "part")  # type: ignore[no-untyped-call]
-        super().__init__(typing, target, unfinished, *rest)  # type: ignore[no-untyped-call]
+        unfinished = _Unfinished(target.codegen(), "part")  # type: ignore[no-untyped-call]  # likewise
+        super().__init__(typing, target, unfinished, *rest)  # type: ignore[no-untyped-call]  # likewise
 
 
 def _pipeline(compiler: type[Compiler]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,13 @@ class Command:
         found = ADDRESS.search(self.said.replace("\n", ""))
         assert found, self.said
         return found.group()
+
+    def stays(self) -> bool:
+        """Whether it comes to say that its page stays until it is stopped."""
+        until = time.monotonic() + PATIENCE
+        while "Ctrl-C ends it" not in self.said.replace("\n", " ") and time.monotonic() < until:
+            time.sleep(0.05)
+        return "Ctrl-C ends it" in self.said.replace("\n", " ")
 
     def end(self, kind: int = signal.SIGINT) -> int:
         self.process.send_signal(kind)

@@ -43,6 +43,7 @@ def test_two_browsers_watch_one_run_to_its_end(window: Tab, tmp_path: Path) -> N
             assert all(address.startswith((run.address, "data:", "about:")) for address in tab.requests)
         window.run(f"location.href = {run.address!r}; 1")  # it stays: who comes later sees it all
         window.wait(f"document.readyState === 'complete' && {SAID}.includes('The run has ended.')")
+        assert run.stays()
         assert run.end() == 0
     assert "results: run" in run.said
     assert (tmp_path / "run" / "traces" / "marginal-seed-0.json").exists()
@@ -83,4 +84,5 @@ def test_a_reproduction_shows_its_charts(window: Tab, tmp_path: Path) -> None:
         assert window.run("document.querySelectorAll('#training .chart').length") >= 1
         assert window.text("#training figcaption").startswith("edges: ")
         assert window.errors == []
+        assert run.stays()
         assert run.end() == 0

@@ -179,14 +179,10 @@ def compare(
         notice(sentence)
     rounds = record.checkpoints.open([devices] * len(cells), room) if record else [0] * len(cells)
     observer.begin(config, cells)
-    settings: dict[int, Setting] = {}
     items: list[PreparedCell] = []
     traces: list[Trace] = []
     with cluster_for(engine, config.federation) as cluster, _logs(logs, record) as log:
-        for seed in seeds:
-            progress(f"data and network, seed {seed}", len(settings) / len(seeds))
-            settings[seed] = setting_of(config, seed, inputs.dataset, inputs.links)
-            observer.place(settings[seed])
+        settings = _settings(config, seeds, inputs, progress, observer)
         for cell in cells:
             tell = _found(progress, cell, len(items), len(cells))
             tell(0.0)
@@ -216,6 +212,18 @@ def compare(
         _write(result, record)
         save_traces(traces, config, record.path)
     return result
+
+
+def _settings(
+    config: Config, seeds: Sequence[int], inputs: Inputs, progress: Step, observer: Observer
+) -> dict[int, Setting]:
+    """Data and network of every seed."""
+    settings: dict[int, Setting] = {}
+    for seed in seeds:
+        progress(f"data and network, seed {seed}", len(settings) / len(seeds))
+        settings[seed] = setting_of(config, seed, inputs.dataset, inputs.links)
+        observer.place(settings[seed])
+    return settings
 
 
 def _trace(observer: Observer) -> Trace:

@@ -3,26 +3,12 @@
 from importlib.resources import files
 
 from d2dfl.report.page.html import Html, head, join, source, tag
-from d2dfl.report.page.page import STYLES, asset, code_of
-
-SCRIPTS = (
-    "common.js",
-    "save.js",
-    "zoom.js",
-    "chart.js",
-    "bars.js",
-    "bundles.js",
-    "mapview.js",
-    "inspector.js",
-    "map.js",
-    "tables.js",
-    "theme.js",
-)
+from d2dfl.report.page.page import CHARTS, STYLES, asset, code_of
 
 
 def live_page(title: str, replay: bool = False) -> str:
     """The page as text; `replay`: of a run that has ended, whose first discovery is opened at once."""
-    code = code_of(*map(asset, SCRIPTS), _own("live.js"))
+    code = code_of(*map(asset, CHARTS), _own("live.js"))
     style = "\n".join([*map(asset, STYLES), _own("live.css")])
     first = head(
         title,

@@ -1,6 +1,7 @@
 """The side of a device that moves: a link is put in force, and kept or taken back by what all concerned say of it."""
 
 import math
+from abc import abstractmethod
 
 from d2dfl.discovery.protocol.giving import SAME
 from d2dfl.discovery.protocol.holdings import Link
@@ -12,13 +13,13 @@ from d2dfl.discovery.protocol.revision import NO_LINK, SLIGHT, UNLIMITED, Move
 class Mover(Receiver):
     """A device in the middle of a move."""
 
+    @abstractmethod
     def _settle_clusters(self, change: float, move: Move) -> list[Message]:
         """What clusters take from outside, anew, and by how much N times the objective changes with it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _add_gain(self, gain: float) -> None:
         """A move that is kept has brought so much."""
-        raise NotImplementedError
 
     def _left_for_telling(self, concerned: int, undoing: bool) -> int:
         """Messages that a move may cost beyond those to the transmitters concerned; what is taken back was put by before."""

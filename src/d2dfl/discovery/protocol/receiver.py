@@ -1,6 +1,7 @@
 """The side of a device that receives: it weighs what it could have, asks whoever looks best, and hears of its shares."""
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from d2dfl.discovery.plain.reference import plain_uniform
@@ -12,7 +13,7 @@ from d2dfl.discovery.protocol.weighing import Clusters, expected_worth, nothing_
 
 
 @dataclass
-class Receiver(Transmitter):
+class Receiver(Transmitter, ABC):
     """A device that looks for links, with an account of what that may cost."""
 
     clusters: Clusters
@@ -102,17 +103,17 @@ class Receiver(Transmitter):
     # A revision
 
     @property
+    @abstractmethod
     def _use(self) -> float:
         """What its cluster takes from outside, as far as it knows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _pass_on(self, changed: bool, stop: bool = False) -> list[Message]:
         """The revision is over."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _move(self, before: Link | None, after: Link | None, undoing: bool) -> list[Message]:
         """Put another link in force."""
-        raise NotImplementedError
 
     def _revise(self) -> list[Message]:
         """Think about one link."""

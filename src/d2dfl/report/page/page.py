@@ -14,7 +14,7 @@ from d2dfl.report.page.section import section
 from d2dfl.report.page.verdicts import overview
 
 STYLES = ("base.css", "parts.css", "widgets.css", "map.css")
-SCRIPTS = (
+CHARTS = (  # what draws records, here and while a run goes on
     "common.js",
     "save.js",
     "zoom.js",
@@ -26,7 +26,6 @@ SCRIPTS = (
     "map.js",
     "tables.js",
     "theme.js",
-    "page.js",
 )
 
 
@@ -55,7 +54,7 @@ def code_of(*texts: str) -> str:
 
 
 def _code() -> str:
-    return code_of(*map(asset, SCRIPTS))
+    return code_of(*map(asset, CHARTS), asset("page.js"))
 
 
 def _script() -> str:
