@@ -13,7 +13,7 @@ from calling import SMALL, call
 from d2dfl.config.presets import PRESETS
 from d2dfl.config.sections.learning import PARADIGMS
 from d2dfl.discovery.methods import METHODS
-from d2dfl.experiment.logs import LOGS
+from d2dfl.experiment.folder.logs import LOGS
 from d2dfl.federation import SCHEMES
 from d2dfl.network.trust import RULES
 from d2dfl.paper import SCALES

@@ -30,7 +30,7 @@ def test_a_comparison_without_a_finished_round_keeps_nothing(
 def test_a_comparison_that_was_stopped_says_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from d2dfl.experiment.checkpoints import Checkpoints
+    from d2dfl.experiment.folder.checkpoints import Checkpoints
 
     save = Checkpoints.save
 
@@ -100,7 +100,7 @@ def test_a_log_that_lacks_its_package_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    monkeypatch.setattr("d2dfl.experiment.store.make_folder", lambda _: pytest.fail("it made a folder"))
+    monkeypatch.setattr("d2dfl.experiment.folder.store.make_folder", lambda _: pytest.fail("it made a folder"))
     assert call(monkeypatch, *COMPARE, "--log", "tensorboard") == 2
     assert "pip install 'd2dfl[tensorboard]'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -13,7 +13,7 @@ from d2dfl import UserError, preset
 from d2dfl.data.datasets import load
 from d2dfl.discovery.methods import IID, methods_named
 from d2dfl.experiment.compare import compare
-from d2dfl.experiment.findings import against_table, findings, markdown, shown_cells, table_of
+from d2dfl.experiment.findings.comparison import against_table, findings, markdown, shown_cells, table_of
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import setting_of

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from d2dfl.errors import UserError
-from d2dfl.experiment.cells import stored
-from d2dfl.experiment.gpu import run_on_gpu
-from d2dfl.experiment.grid import GridProgress, GridTask, run_grid
+from d2dfl.experiment.cells.files import stored
+from d2dfl.experiment.grid.gpu import run_on_gpu
+from d2dfl.experiment.grid.grid import GridProgress, GridTask, run_grid
 from d2dfl.paper import (
     CONTENDERS,
 )

@@ -20,23 +20,23 @@ from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE, methods_named
 from d2dfl.discovery.trace import Trace
 from d2dfl.energy.ledger import Ledger
 from d2dfl.energy.purposes import PURPOSES
-from d2dfl.experiment.cell import Cell, Contender, Point, Values
-from d2dfl.experiment.cells import keep_cells
-from d2dfl.experiment.cluster import check_engine, cluster_for
-from d2dfl.experiment.device_scores import KEY, device_scores
+from d2dfl.experiment.cells.cell import Cell, Contender, Point, Values
+from d2dfl.experiment.cells.files import keep_cells
+from d2dfl.experiment.cells.results import Results, Row
+from d2dfl.experiment.cells.values import energy, training_values
+from d2dfl.experiment.findings.device_scores import KEY, device_scores
+from d2dfl.experiment.findings.maps import MANY
+from d2dfl.experiment.folder.logs import Logs, check_logs, open_logs, run_name
+from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.store import RESULTS, RunFolder
+from d2dfl.experiment.folder.traces import save_traces, traced
+from d2dfl.experiment.grid.cluster import check_engine, cluster_for
 from d2dfl.experiment.inputs import Inputs, data_set
-from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
-from d2dfl.experiment.maps import MANY
-from d2dfl.experiment.mark import Plan
 from d2dfl.experiment.observer import NOBODY, Observer
 from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, federations_of, prepare
-from d2dfl.experiment.results import Results, Row
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
-from d2dfl.experiment.store import RESULTS, RunFolder
-from d2dfl.experiment.traces import save_traces, traced
 from d2dfl.experiment.trained_models import TrainedModels
 from d2dfl.experiment.training import Weights
-from d2dfl.experiment.values import energy, training_values
 from d2dfl.federation import Starts, State, parameters_of, room_for, train_many
 from d2dfl.federation.models import outputs_for
 from d2dfl.notebook import line, table_html
@@ -92,14 +92,14 @@ class Comparison:
         return line(f"Comparison by {self.score_name}", *scores, counted(len(self.results.seeds), "seed"))
 
     def _repr_html_(self) -> str:
-        from d2dfl.experiment.findings import against_table, table_of
+        from d2dfl.experiment.findings.comparison import against_table, table_of
 
         tables = {"Comparison": table_of(self), "Against the best other method": against_table(self)}
         return "".join(table_html(title, table.columns, table.rows, table.words) for title, table in tables.items())
 
     def plot(self, path: "str | Path | None" = None) -> "Figure":
         """Score against rounds as a figure; with a path (.png, .svg, .pdf) it is drawn there, too."""
-        from d2dfl.experiment.findings import curves_figure
+        from d2dfl.experiment.findings.comparison import curves_figure
         from d2dfl.report.drawing.lines import write_figure
 
         return write_figure(curves_figure(self), path)

@@ -4,9 +4,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.cell_steps import train
-from d2dfl.experiment.cells import measured
+from d2dfl.experiment.cells.cell import Cell
+from d2dfl.experiment.cells.files import measured
+from d2dfl.experiment.cells.steps import train
 from d2dfl.paper.catalogue import load_experiment
 
 

@@ -17,12 +17,12 @@ from d2dfl.config import Config
 from d2dfl.data import datasets
 from d2dfl.discovery.methods import METHODS, methods_lacking
 from d2dfl.errors import UserError
-from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.cells import StoredCell, stored
-from d2dfl.experiment.gpu import run_on_gpu
-from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, GridTask, run_grid
-from d2dfl.experiment.mark import Plan, read_mark
-from d2dfl.experiment.store import RunFolder, run_folder
+from d2dfl.experiment.cells.cell import Cell
+from d2dfl.experiment.cells.files import StoredCell, stored
+from d2dfl.experiment.folder.mark import Plan, read_mark
+from d2dfl.experiment.folder.store import RunFolder, run_folder
+from d2dfl.experiment.grid.gpu import run_on_gpu
+from d2dfl.experiment.grid.grid import Failure, GridOutcome, GridProgress, GridTask, run_grid
 from d2dfl.paper.catalogue import load_experiment
 from d2dfl.paper.experiment import SCALES, Experiment
 from d2dfl.paper.findings import save_findings

@@ -13,7 +13,7 @@ from d2dfl.config.sections.graph import TRUST_FORMS
 from d2dfl.config.sections.learning import PARADIGMS, SCHEMES, SUPERVISED
 from d2dfl.config.seeds import LARGEST_SEED
 from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.experiment.logs import LOGS
+from d2dfl.experiment.folder.logs import LOGS
 from d2dfl.storage import read_text
 
 Devices = Annotated[
