@@ -42,7 +42,7 @@ def seconds_of(work: Callable[[], object]) -> Seconds:
 
 def run(config: object, observer: Observer, folder: Path) -> None:
     with run_folder(folder, plan_of(config, METHODS, [0])) as record:
-        compare(config, METHODS, [0], record, observer.step, observer=observer)
+        compare(config, METHODS, [0], record, progress=observer.step, observer=observer)
 
 
 class Shares:

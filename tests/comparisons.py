@@ -6,7 +6,8 @@ from pathlib import Path
 import torch
 
 from d2dfl import Config, preset
-from d2dfl.experiment.compare import Comparison, compare, plan_of
+from d2dfl.experiment.compare import compare, plan_of
+from d2dfl.experiment.comparison import Comparison
 from d2dfl.experiment.findings.comparison import write_all
 from d2dfl.experiment.folder.store import Again, run_folder
 from d2dfl.progress import Step, silent
@@ -39,7 +40,7 @@ def compared(
 ) -> Comparison:
     """As the command line does it."""
     with run_folder(folder, plan_of(config, methods, seeds), again) as record:
-        result = compare(config, methods, seeds, record, progress, logs, engine=engine)
+        result = compare(config, methods, seeds, record, progress=progress, logs=logs, engine=engine)
         write_all(result, folder)
         record.finish()
     return result

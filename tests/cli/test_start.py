@@ -111,6 +111,23 @@ def test_shells_can_complete() -> None:
     assert "_D2DFL_COMPLETE=complete_bash" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("d2dfl discover --method mar", ["marginal"]),
+        ("d2dfl compare --methods closest,uni", ["closest,uniform"]),
+        ("d2dfl compare --dataset dig", ["digits"]),
+        ("d2dfl run --set federation.ro", ["federation.rounds="]),
+        ("d2dfl reproduce curve-s", ["curve-supervised", "curve-semi"]),
+    ],
+)
+def test_values_are_completed(typed: str, offered: list[str]) -> None:
+    words = len(typed.split()) - 1
+    asked = {**os.environ, "_D2DFL_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(words)}
+    done = subprocess.run([sys.executable, "-m", "d2dfl"], env=asked, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, offered), done.stderr
+
+
 def test_settings_are_found_by_a_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(monkeypatch, "fields", "GATE") == 0
     said = capsys.readouterr().out

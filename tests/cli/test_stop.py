@@ -1,6 +1,8 @@
 """What the command line says when it is stopped, or when it cannot begin."""
 
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,17 @@ def test_a_comparison_without_a_finished_round_keeps_nothing(
     assert call(monkeypatch, *COMPARE) == 130
     assert capsys.readouterr().err.strip() == "d2dfl: stopped; nothing was kept: no round of training was finished"
     assert not list(tmp_path.rglob("run.json"))
+
+
+def test_a_service_manager_stops_it_as_a_user_does(tmp_path: Path) -> None:
+    longer = [*COMPARE, "--rounds", "2000"]
+    process = subprocess.Popen([sys.executable, "-m", "d2dfl", *longer], stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(tmp_path.rglob("checkpoint.json")):
+        time.sleep(0.05)
+    process.terminate()
+    said = process.communicate()[1]
+    assert process.returncode == 130
+    assert "d2dfl: stopped; finished rounds are kept; to go on: d2dfl compare " in said
 
 
 def test_a_comparison_that_was_stopped_says_how_to_go_on(

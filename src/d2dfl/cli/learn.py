@@ -23,7 +23,7 @@ from d2dfl.words import counted
 if TYPE_CHECKING:
     from d2dfl.cli.commands.options import Watching
     from d2dfl.cli.live import LiveSession
-    from d2dfl.experiment.compare import Comparison
+    from d2dfl.experiment.comparison import Comparison
     from d2dfl.experiment.folder.store import Again, RunFolder
     from d2dfl.report.findings import Table as FoundTable
 
@@ -75,7 +75,15 @@ def compare_and_print(
             observer = session.view if session else NOBODY
             with _bar(record, observer, session is not None and session.in_terminal) as tell:
                 result = compare(
-                    config, methods, seeds, record, tell, logs, notice=say, engine=engine, observer=observer
+                    config,
+                    methods,
+                    seeds,
+                    record,
+                    progress=tell,
+                    logs=logs,
+                    notice=say,
+                    engine=engine,
+                    observer=observer,
                 )
                 tell("draw", 1.0)
                 write_all(result, where)

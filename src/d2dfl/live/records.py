@@ -10,7 +10,7 @@ from d2dfl.discovery.methods import IID
 from d2dfl.experiment.cells.cell import Contender, Point
 from d2dfl.experiment.cells.results import Results
 from d2dfl.experiment.cells.values import energy
-from d2dfl.experiment.compare import title_of
+from d2dfl.experiment.comparison import title_of
 from d2dfl.experiment.findings.charts import curve_chart, energy_bars
 from d2dfl.experiment.findings.maps import MANY, layer_of, with_exchange
 from d2dfl.experiment.pipeline import PreparedCell

@@ -150,14 +150,15 @@ def _measure(
     )
     on_gpu = torch.cuda.is_available() and request.engine == "local"
     training = [task for task in tasks if on_gpu and _trains(task)]
-    first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
+    first = run_on_gpu(training, request.out, request.workers, on_progress, request.resume) if training else None
     rest = run_grid(
         [task for task in tasks if task not in training],
         WORK,
         request.out,
         engine=request.engine,
         workers=request.workers or (ON_GPU if on_gpu else None),
-        on_progress=on_progress,  # no resume: what has a result that can be used is not among the tasks
+        resume=request.resume,  # what has a result that can be used is not among the tasks: from what they saved
+        on_progress=on_progress,
     )
     return rest if first is None else replace(rest, failures=(*first.failures, *rest.failures))
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from comparisons import compared, small
 
 from calling import call
+from comparisons import compared, small
 from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.cells.files import Cells, StoredCell, keys_of, measured, stored
 from d2dfl.network.files import save_network

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from comparisons import compared, contents, small
 
+from comparisons import compared, contents, small
 from d2dfl import UserError, preset
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.experiment.cells.cell import Cell
@@ -132,7 +132,7 @@ def test_a_comparison_whose_rows_are_in_a_file(tmp_path: Path, monkeypatch: pyte
         pytest.raises(KeyboardInterrupt),
         run_folder(tmp_path / "file", plan) as record,
     ):
-        compare(config, ["closest"], [0], record, cut, notice=told.append)
+        compare(config, ["closest"], [0], record, progress=cut, notice=told.append)
     assert len(told) == 1
     assert f"they are kept in a file in {tmp_path / 'file'}" in told[0]
     compared(tmp_path / "file", config, ["closest"], [0], again="resume")
@@ -145,6 +145,6 @@ def test_a_comparison_whose_rows_are_in_a_file(tmp_path: Path, monkeypatch: pyte
         ),
         run_folder(tmp_path / "none", plan) as record,
     ):
-        compare(config, ["closest"], [0], record, lambda what, _: stages.append(what))
+        compare(config, ["closest"], [0], record, progress=lambda what, _: stages.append(what))
     assert stages == [], "before anything is computed"
     assert not (tmp_path / "none").exists()

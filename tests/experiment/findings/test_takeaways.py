@@ -13,7 +13,8 @@ from comparisons import compared, small
 from d2dfl import Config, discover, preset
 from d2dfl.cli.commands.options import Learning
 from d2dfl.config import split_path
-from d2dfl.experiment.compare import Comparison, compare
+from d2dfl.experiment.compare import compare
+from d2dfl.experiment.comparison import Comparison
 from d2dfl.experiment.findings.comparison import findings
 from d2dfl.experiment.findings.device_scores import KEY, _tested, device_scores, device_table
 from d2dfl.experiment.findings.seed_maps import drawn_seeds

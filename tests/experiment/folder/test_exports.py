@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from d2dfl import Config, preset
-from d2dfl.experiment.compare import Comparison, compare
+from d2dfl.experiment.compare import compare
+from d2dfl.experiment.comparison import Comparison
 from d2dfl.experiment.folder.exports import write_exports
 from d2dfl.federation import model_named
 

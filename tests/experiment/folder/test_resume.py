@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from comparisons import compared, contents, small
 
+from comparisons import compared, contents, small
 from d2dfl import Config, UserError
 from d2dfl.experiment.compare import compare, plan_of
 from d2dfl.experiment.folder.checkpoints import Checkpoints

@@ -31,7 +31,7 @@ from d2dfl.experiment.grid.grid import (
 TESTS = Path(__file__).parent
 
 
-def work(payload: dict[str, Any]) -> Any:
+def work(payload: dict[str, Any], place: Path | None = None) -> Any:
     """What tasks of these tests do; workers import it by name."""
     if "log" in payload:
         with open(payload["log"], "a") as log:

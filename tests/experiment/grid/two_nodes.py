@@ -107,7 +107,7 @@ def trained(factory: Any, place: RayCluster | None, tell: Any = None, **changes:
     settings = FederationConfig(**{**FAST, "participation": 0.8, **changes})
     states = [start(factory, one, settings, seed) for seed, one in enumerate(data)]
     runs = [(one, seed) for seed, one in enumerate(data)]
-    train_many(factory, runs, settings, tell or (lambda _: None), states=states, cluster=place)
+    train_many(factory, runs, settings, progress=tell or (lambda _: None), states=states, cluster=place)
     arrays = [held.numpy() for state in states for held in (state.params, *state.memory.values())]
     return [array.tobytes() for array in arrays], [vars(state.curves) for state in states]
 

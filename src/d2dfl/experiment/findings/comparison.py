@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.errors import UserError
 from d2dfl.experiment.cells.results import Against, Row
-from d2dfl.experiment.compare import Comparison, title_of
+from d2dfl.experiment.comparison import Comparison, title_of
 from d2dfl.experiment.findings.charts import curve_chart, energy_bars, rounds_text
 from d2dfl.experiment.findings.crowd import Series, distance_chart, distances, draw_crowd
 from d2dfl.experiment.findings.device_scores import device_chart, device_table

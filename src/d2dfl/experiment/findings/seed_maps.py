@@ -1,6 +1,6 @@
 """The maps of a comparison: the graphs of every seed, what moved over them, and how devices fared."""
 
-from d2dfl.experiment.compare import Comparison, title_of
+from d2dfl.experiment.comparison import Comparison, title_of
 from d2dfl.experiment.findings.device_scores import KEY
 from d2dfl.experiment.findings.maps import layer_of, map_of, with_exchange
 from d2dfl.report.findings import Map

@@ -1,5 +1,7 @@
 """What a cut run goes on from: a file for the state of each training, and a switch that says which files are current.
 
+A comparison has one in its run folder, a task of a grid has one of its own in a folder below (grid/saved.py).
+
 A state is written beside the older one and synced; then the switch, one small file, is replaced; then what it no longer
 names is removed. So a run that is cut at any moment finds a whole checkpoint, whatever trains together or in turn.
 """
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.errors import UserError
+from d2dfl.experiment.cells.files import set_aside
 from d2dfl.federation import IN_MEMORY, Room, State
 from d2dfl.storage import json_checksum, make_folder, read_json, sync_folder, write_whole
 
@@ -102,6 +105,16 @@ class Checkpoints:
 
 
 WAY_OUT = "run anew into another folder"
+
+
+def of_task(place: Path, devices: Sequence[int]) -> tuple[Checkpoints, list[int]]:
+    """The checkpoint of a task, and the rounds that its trainings have done; one that cannot be used is set aside."""
+    kept = Checkpoints(place)
+    try:
+        return kept, kept.open(devices)
+    except UserError:
+        set_aside(place)
+        return Checkpoints(place), [0] * len(devices)
 
 
 def _is_entry(entry: Any) -> bool:

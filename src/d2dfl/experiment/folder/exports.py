@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.discovery.discover import Discovery
-from d2dfl.experiment.compare import Comparison
+from d2dfl.experiment.comparison import Comparison
 from d2dfl.experiment.findings.crowd import graph_arrays
 from d2dfl.experiment.findings.maps import MANY
 from d2dfl.experiment.pipeline import PreparedCell

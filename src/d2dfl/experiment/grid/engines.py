@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import joblib
@@ -63,13 +64,14 @@ class Crew:
     workers: int
     threads: int
     backend: str  # of joblib
+    here: bool = False  # the workers see the files of this process
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def replies(self, calls: Iterator[tuple[str, str]], number: int) -> Generator[Reply]:
-        """Replies to calls (key, payload), as they come; `PoolDiedError` when a worker dies."""
+    def replies(self, calls: Iterator[tuple[str, str, Path | None]], number: int) -> Generator[Reply]:
+        """Replies to calls (key, payload, place), as they come; `PoolDiedError` when a worker dies."""
         try:
             answers = self._parallel(min(self.workers, number))(
-                joblib.delayed(do)(self.work, *call, self.threads) for call in calls
+                joblib.delayed(do)(self.work, self.threads, *call) for call in calls
             )
         except Exception as error:
             raise PoolDiedError(error) from error
@@ -112,12 +114,13 @@ def engine_named(name: str, work: str, workers: int | None, threads: int) -> Ite
         with connected_ray() as ray:
             joblib.register_parallel_backend(RAY, RayBackend)
             cpus = int(ray.cluster_resources().get("CPU", 1))
-            yield Crew(work, workers or max(cpus // threads, 1), threads, RAY, {"cpus": threads})
+            width = workers or max(cpus // threads, 1)
+            yield Crew(work, width, threads, RAY, options={"cpus": threads})
         return
     workers = workers or max(joblib.cpu_count() // threads, 1)  # of the CPUs that this process may use
     if name == "local":
         options = {"inner_max_num_threads": threads, "initializer": leave_with, "initargs": (os.getpid(),)}
-        yield Crew(work, workers, threads, "loky", options)
+        yield Crew(work, workers, threads, "loky", True, options)
     else:
         yield Crew(work, workers, threads, name)
 
@@ -191,13 +194,13 @@ def _call(func: Callable[[], Any]) -> Any:
     return func()
 
 
-def do(work: str, key: str, payload: str, threads: int) -> Reply:
+def do(work: str, threads: int, key: str, payload: str, place: Path | None) -> Reply:
     """What a worker does: one task, whatever happens in it."""
     began = time.monotonic()
     try:
         function = function_named(work)
         limit_threads(threads)
-        result = json_text(function(json.loads(payload)), "the result", sort=False)
+        result = json_text(function(json.loads(payload), place), "the result", sort=False)
     except (Exception, SystemExit) as error:
         return Reply(key, None, one_line(error), traceback.format_exc(), time.monotonic() - began)
     return Reply(key, result, "", "", time.monotonic() - began)
@@ -224,11 +227,11 @@ def leave_with(parent: int) -> None:
         process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
 
-def function_named(work: str) -> Callable[[Any], Any]:
+def function_named(work: str) -> Callable[[Any, Path | None], Any]:
     """The function behind "package.module:function"."""
     module, _, name = work.partition(":")
     try:
-        function: Callable[[Any], Any] | None = getattr(importlib.import_module(module), name, None)
+        function: Callable[[Any, Path | None], Any] | None = getattr(importlib.import_module(module), name, None)
     except (ImportError, ValueError) as error:
         raise UserError(f"cannot import {module!r} for the work {work!r}: {one_line(error)}") from error
     if module == "__main__" or not callable(function):

@@ -18,20 +18,27 @@ import joblib
 from d2dfl.experiment.cells.cell import Cell, Values
 from d2dfl.experiment.cells.files import Cells, measured
 from d2dfl.experiment.cells.steps import prepared, trained
-from d2dfl.experiment.grid.engines import leave_with, limit_threads, one_line
+from d2dfl.experiment.grid.engines import json_text, leave_with, limit_threads, one_line
 from d2dfl.experiment.grid.grid import Failure, GridOutcome, GridProgress, GridTask, time_left
+from d2dfl.experiment.grid.saved import SavedTasks
 from d2dfl.experiment.pipeline import PreparedCell
 
 
 def run_on_gpu(
-    tasks: Sequence[GridTask], folder: Path, workers: int | None, on_progress: Callable[[GridProgress], None]
+    tasks: Sequence[GridTask],
+    folder: Path,
+    workers: int | None,
+    on_progress: Callable[[GridProgress], None],
+    resume: bool = False,
 ) -> GridOutcome:
     """The grid of cells that train; those of a task at once, without the ones that could not be prepared.
 
-    Tasks train one after the other in the order given, so that a run that is cut leaves whole experiments behind.
+    Tasks train one after the other in the order given, so that a run that is cut leaves whole experiments behind. With `resume`
+    a task goes on from what it has saved.
     """
     began = time.monotonic()
-    trainer = Trainer(tuple(tasks), Cells.open(folder), on_progress)
+    saved = SavedTasks(folder, {task.key: json_text(dict(task.payload), task.key) for task in tasks}, resume)
+    trainer = Trainer(tuple(tasks), Cells.open(folder), saved, on_progress)
     trainer.tell(None)
     try:
         for task, answer in zip(trainer.tasks, _prepared_in_parallel(trainer.tasks, workers), strict=True):
@@ -49,6 +56,7 @@ class Trainer:
 
     tasks: Sequence[GridTask]
     cells: Cells
+    saved: SavedTasks
     on_progress: Callable[[GridProgress], None]
     results: dict[str, Any] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
@@ -64,13 +72,14 @@ class Trainer:
             else:
                 good.append((values, item))
         try:
-            found = list(zip(good, _trained(good), strict=True))
+            found = list(zip(good, _trained(good, self.saved.places[task.key]), strict=True))
         except Exception:  # one that breaks must not end the others: each alone
             found = [((values, item), result) for values, item in good for result in self._alone(task, values, item)]
         payload = {**task.payload, "cells": [values for (values, _), _ in found]}
         result = measured([values for _, values in found], time.monotonic() - start)
         try:
             self.cells.keep(task.key, json.dumps(payload), json.dumps(result, allow_nan=False))
+            self.saved.clear(task.key)
             self.results[task.key] = result
         except Exception as error:
             self.blame(task.key, one_line(error), traceback.format_exc())
@@ -97,10 +106,10 @@ class Trainer:
         self.on_progress(GridProgress(len(self.results), len(self.tasks), len(self.failures), remaining, key))
 
 
-def _trained(good: "Sequence[tuple[dict[str, Any], PreparedCell]]") -> list[Values]:
+def _trained(good: "Sequence[tuple[dict[str, Any], PreparedCell]]", place: Path | None = None) -> list[Values]:
     """The cells that were prepared, all at once."""
     cells = [Cell.from_plain(values) for values, _ in good]
-    return trained(cells, [item for _, item in good]) if cells else []
+    return trained(cells, [item for _, item in good], place) if cells else []
 
 
 def _prepared_in_parallel(tasks: Sequence[GridTask], workers: int | None) -> "Iterator[list[PreparedCell | Broken]]":

@@ -1,8 +1,8 @@
 """Many independent tasks in parallel through joblib: on this machine, on a Ray cluster, or on another joblib backend.
 
 Payloads and results pass through JSON, and a task knows its payload only, so that neither the engine nor the number of
-workers nor the order of completion can change a result. Every result is one file, written whole as soon as it is there:
-a grid that was cut at any moment loses only what was under way.
+workers nor the order of completion can change a result. Every result is one file, written whole as soon as it is there. What was
+under way when a grid was cut goes on from what its task has saved, where workers and this process see the same files.
 """
 
 import itertools
@@ -18,6 +18,7 @@ from typing import Any
 from d2dfl.errors import UserError
 from d2dfl.experiment.cells.files import Cells
 from d2dfl.experiment.grid.engines import Crew, PoolDiedError, Reply, engine_named, function_named, json_text
+from d2dfl.experiment.grid.saved import SavedTasks
 from d2dfl.progress import silent
 
 DEATHS = 2  # of the pool while a task ran alone; once may have been somebody else's hunger for memory
@@ -73,8 +74,11 @@ def run_grid(
 ) -> GridOutcome:
     """Call `work`, named "package.module:function", with the payload of every task, and keep what it returns.
 
+    Its second argument is a folder in which the task may save how far it is, or None.
+
     A task that fails or kills its process is reported in the outcome; the others go on. With `resume` only those tasks
-    are worked on that have no whole result for this payload in the folder. One grid at a time may work in a folder.
+    are worked on that have no whole result for this payload in the folder, from what they have saved. One grid at a time
+    may work in a folder.
     """
     began = time.monotonic()
     if workers is not None and workers < 1:
@@ -90,7 +94,8 @@ def run_grid(
     with engine_named(engine, work, workers, threads) as crew:
         cells = Cells.open(folder)
         found = cells.take(payloads, resume)
-        grid = _Grid(tasks, payloads, cells, found, crew.workers, on_progress)
+        saved = SavedTasks(folder, payloads, resume)
+        grid = _Grid(tasks, payloads, cells, found, saved, crew.workers, on_progress)
         grid.work(crew)
     return GridOutcome(
         results={task.key: grid.results[task.key] for task in tasks if task.key in grid.results},
@@ -108,12 +113,13 @@ class _Grid:
         payloads: Mapping[str, str],
         cells: Cells,
         found: Mapping[str, Any],
+        saved: SavedTasks,
         workers: int,
         on_progress: Callable[[GridProgress], None],
     ) -> None:
         self.results, self.failures = dict(found), dict[str, Failure]()
         self._left = {task.key: task for task in tasks if task.key not in found}
-        self._payloads, self._cells, self._workers = payloads, cells, workers
+        self._payloads, self._cells, self._saved, self._workers = payloads, cells, saved, workers
         self._total, self._on_progress = len(tasks), on_progress
         self._ended: list[
             tuple[float, float]
@@ -147,10 +153,10 @@ class _Grid:
                     suspects.insert(0, batch[0])
 
     def _work_on(self, batch: Sequence[GridTask], crew: Crew, taken: list[str]) -> None:
-        def calls() -> Iterator[tuple[str, str]]:
+        def calls() -> Iterator[tuple[str, str, Path | None]]:
             for task in batch:
                 taken.append(task.key)
-                yield task.key, self._payloads[task.key]
+                yield task.key, self._payloads[task.key], self._saved.places[task.key] if crew.here else None
 
         # Closed at once when anything goes wrong here, Ctrl-C too: no worker goes on with what nobody waits for.
         with closing(crew.replies(calls(), len(batch))) as replies:
@@ -164,6 +170,7 @@ class _Grid:
             self.failures[reply.key] = Failure(reply.key, reply.reason)
         else:
             self._cells.keep(reply.key, self._payloads[reply.key], reply.result)
+            self._saved.clear(reply.key)
             self.results[reply.key] = json.loads(reply.result)
             self._ended.append((task.cost, reply.seconds))
         self._tell(reply.key)
