@@ -115,7 +115,8 @@ def test_a_graph_is_found_again_from_its_folder(monkeypatch: pytest.MonkeyPatch,
     found = Findings.load(tmp_path / "one")
     assert found.takeaway.startswith("Closest finds ")
     assert "datapoints are expected to move" in found.takeaway
-    words = shlex.split(found.command)
+    assert found.command.startswith("# in the run folder, beside network.npz\n")
+    words = shlex.split(found.command, comments=True)
     assert words[:2] == ["d2dfl", "discover"]
     monkeypatch.chdir(tmp_path / "one")
     assert call(monkeypatch, *words[1:], "--out", str(tmp_path / "two")) == 0

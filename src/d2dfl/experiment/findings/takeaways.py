@@ -89,10 +89,11 @@ def comparison_command(config: Config, methods: Sequence[str], seeds: Sequence[i
 
 
 def graph_command(items: Sequence[Discovery]) -> str:
-    """What finds these graphs again, from the network that lies beside them."""
+    """What finds these graphs again, from the network that lies beside them; a comment says where that is."""
     config, names = items[0].config, [item.method for item in items]
     chosen = ["discover", "--method", names[0]] if len(names) == 1 else ["compare-graphs", "--methods", ",".join(names)]
-    return _joined([*chosen, "--seed", str(items[0].seed), "--network", NETWORK], config, SUPERVISED, GENERATED)
+    words = [*chosen, "--seed", str(items[0].seed), "--network", NETWORK]
+    return f"# in the run folder, beside {NETWORK}\n{_joined(words, config, SUPERVISED, GENERATED)}"
 
 
 def _joined(words: Sequence[str], config: Config, paradigm: str, without: Sequence[str] = ()) -> str:
