@@ -128,6 +128,17 @@ def test_values_are_completed(typed: str, offered: list[str]) -> None:
     assert (done.returncode, done.stdout.split()) == (0, offered), done.stderr
 
 
+def test_fewer_partitions_than_a_device_usually_holds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ["discover", "--devices", "4", "--method", "closest", "--partitions"]
+    assert call(monkeypatch, *few, "2") == 0
+    assert call(monkeypatch, *few, "2", "--labels-per-device", "3") == 2
+    assert "cannot be 3: there are only 2 partitions" in capsys.readouterr().err
+    assert call(monkeypatch, *few, "1", "--labels-per-device", "2") == 2
+    assert "cannot be 2: there is only 1 partition\n" in capsys.readouterr().err
+
+
 def test_settings_are_found_by_a_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(monkeypatch, "fields", "GATE") == 0
     said = capsys.readouterr().out

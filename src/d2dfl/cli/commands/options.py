@@ -27,7 +27,7 @@ Labels = Annotated[
     int | None,
     typer.Option(
         "--labels-per-device",
-        help="Partitions a device holds at the start.  [default: 3]",
+        help="Partitions a device holds at the start.  [default: 3, or all of fewer]",
         show_default=False,
     ),
 ]
@@ -226,6 +226,14 @@ class Generated(Common):
     partitions: Partitions = None
     labels: Labels = None
     seed: Seed = 0
+
+    def _made(self) -> Config:
+        """A device holds all partitions where there are fewer than it usually holds, and nobody said how many it does."""
+        config = super()._made()
+        usual = preset(self.preset_name).network.labels_per_device
+        if self.labels is None and config.network.labels_per_device == usual > config.network.partitions:
+            return config.with_(**{"network.labels_per_device": config.network.partitions})
+        return config
 
 
 @dataclass(frozen=True)
