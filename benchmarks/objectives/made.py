@@ -1,9 +1,9 @@
-"""What it buys to make graphs for a candidate: accuracy of the graph that is best by it, beside that best by total variation."""
+"""What it buys to make graphs for a candidate: accuracy of the graph best by it, beside that best by total variation and ours."""
 
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,19 @@ from objectives.families import OTHERS
 from objectives.measures import Array
 
 DRAWS = 4000  # of the bootstrap
-BASE = f"best {OTHERS}"
+TODAYS = {
+    f"best {OTHERS}": "total variation",
+    "ours": "ours",
+}  # what is taken off: the objective alone, and with claims
+
+
+class Pair(NamedTuple):
+    """A named graph of a cell, and by how much it is more accurate than one of today's."""
+
+    cell: str
+    links: int
+    chooses: bool
+    more: Mapping[str, float]
 
 
 def bootstrap(cells: Sequence[str], values: Array) -> tuple[float, float, float]:
@@ -26,38 +38,41 @@ def bootstrap(cells: Sequence[str], values: Array) -> tuple[float, float, float]
 
 
 def differences(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """Accuracy of each named graph minus that of the graph best by total variation, in cells that report and by links."""
-    found: dict[str, list[tuple[str, int, bool, float]]] = {}
+    """Each named graph's accuracy minus that of today's in the same cell, best of the choosing part first."""
+    found: dict[str, list[Pair]] = {}
     for path in paths:
         with np.load(path) as file:
-            about, links = json.loads(str(file["about"])), file["links"]
+            about, links = json.loads(str(file["about"])), file["links"].tolist()
             accuracy = file["accuracy"].mean(axis=1)
-        place = {(name, int(edges)): at for at, (name, edges) in enumerate(zip(about["names"], links, strict=True))}
+        place = {(name, edges): at for at, (name, edges) in enumerate(zip(about["names"], links, strict=True))}
         for (name, edges), at in place.items():
             if edges and not name.startswith("mixed"):
-                off = float(accuracy[at] - accuracy[place[BASE, edges]])
-                found.setdefault(name, []).append((path.stem, edges, about["chooses"], off))
-    rows = [_row(name, own) for name, own in found.items()]
-    return sorted(rows, key=lambda row: -row["all"][0])
+                more = {text: float(accuracy[at] - accuracy[place[base, edges]]) for base, text in TODAYS.items()}
+                found.setdefault(name, []).append(Pair(path.stem, edges, about["chooses"], more))
+    return sorted(
+        (_row(name, own) for name, own in found.items()), key=lambda row: -next(iter(row["more"].values()))[0]
+    )
 
 
-def _row(name: str, own: Sequence[tuple[str, int, bool, float]]) -> dict[str, Any]:
-    mine = [one for one in own if not one[2]] or list(own)  # a tiny run may have cells that choose only
-    parts = {f"{edges} link(s)": [one for one in mine if one[1] == edges] for edges in sorted({one[1] for one in mine})}
-    return {"graph": name, **{what: _interval(part) for what, part in {"all": mine, **parts}.items()}}
-
-
-def _interval(part: Sequence[tuple[str, int, bool, float]]) -> tuple[float, float, float]:
-    return bootstrap([one[0] for one in part], np.array([one[3] for one in part]))
+def _row(name: str, own: Sequence[Pair]) -> dict[str, Any]:
+    choosing, reporting = [one for one in own if one.chooses], [one for one in own if not one.chooses]
+    choosing, reporting = choosing or reporting, reporting or choosing  # a tiny run may have one part only
+    parts = {"choosing, − total variation": (choosing, "total variation")}
+    parts |= {f"reporting, − {text}": (reporting, text) for text in TODAYS.values()}
+    for edges in sorted({one.links for one in own}):
+        parts[f"{edges} link(s), − ours"] = [one for one in reporting if one.links == edges], "ours"
+    more = {
+        what: bootstrap([one.cell for one in part], np.array([one.more[base] for one in part]))
+        for what, (part, base) in parts.items()
+    }
+    return {"graph": name, "more": more}
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Markdown: differences of accuracy with their intervals."""
-    kinds = [kind for kind in rows[0] if kind != "graph"]
-    lines = [f"| graph, reporting part | {' | '.join(kinds)} |", f"|---|{'---:|' * len(kinds)}"]
+    kinds = list(rows[0]["more"])
+    lines = [f"| graph | {' | '.join(kinds)} |", f"|---|{'---:|' * len(kinds)}"]
     for row in rows:
-        cells = " | ".join(
-            f"{mean:+.4f} ({low:+.4f} to {high:+.4f})" for mean, low, high in (row[kind] for kind in kinds)
-        )
+        cells = " | ".join(f"{mean:+.4f} ({low:+.4f} to {high:+.4f})" for mean, low, high in row["more"].values())
         lines.append(f"| {row['graph']} | {cells} |")
     return "\n".join(lines)
