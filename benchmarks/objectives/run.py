@@ -1,8 +1,8 @@
 """Beyond total variation: which measure orders graphs by accuracy, and what one link could reach.
 
-    python benchmarks/objectives/run.py graphs --out cells           (two cores: 25 minutes)
+    python benchmarks/objectives/run.py graphs --out cells           (two shared cores: 40 cells, 2 to 4 minutes each)
     python benchmarks/objectives/run.py measures --out cells         (minutes)
-    python benchmarks/objectives/run.py ceiling --out ceiling        (two cores: 15 minutes)
+    python benchmarks/objectives/run.py ceiling --out ceiling        (as long as --minutes)
 
 With --tiny each takes a minute of two cores. `graphs` and `ceiling` write every cell and every generation when it is done, and
 go on where they were cut off. Sets come from D2DFL_DATA as everywhere, and are made grey and at most 16 pixels wide. Those that
