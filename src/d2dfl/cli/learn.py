@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from d2dfl.cli.commands.options import Watching
     from d2dfl.cli.live import LiveSession
     from d2dfl.experiment.comparison import Comparison
+    from d2dfl.experiment.folder.mark import Plan
     from d2dfl.experiment.folder.store import Again, RunFolder
     from d2dfl.report.findings import Table as FoundTable
 
@@ -50,21 +51,11 @@ def compare_and_print(
     check_logs(logs)  # before PyTorch is loaded and a folder made
     from d2dfl.experiment.compare import compare, plan_of
     from d2dfl.experiment.findings.comparison import write_all
-    from d2dfl.experiment.folder.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
     from d2dfl.experiment.grid.cluster import check_engine
 
     check_engine(engine, config.federation)  # and the scheme
     plan = plan_of(config, methods, seeds)
-    last = folder_to_resume(default, plan) if out is None or (resume and is_free(out)) else None
-    given = out or (last if resume else None)
-    again: Again = "resume" if resume else "refuse"
-    if resume and out is not None and last is not None:
-        raise UserError(f"there is nothing to resume in {out}, but in {last}: {to_resume(last)}")
-    if resume and (given is None or is_free(given)):
-        say(nothing_to_resume(given or default))
-    elif not resume and last is not None and unfinished(last):
-        say(f"{last} holds this run, unfinished; a new one begins. To go on with it instead: {to_resume(last)}")
-    with run_folder(given, plan, again) if given else new_run_folder(default, plan) as record:
+    with _folder_for(plan, out, default, resume) as record:
         where = record.path
         if record.finished:
             record.finish()  # it may have been cut while it removed its checkpoint
@@ -92,6 +83,22 @@ def compare_and_print(
             say_results(where)
             if session:
                 session.finish(where)
+
+
+def _folder_for(plan: "Plan", out: Path | None, default: Path, resume: bool) -> AbstractContextManager["RunFolder"]:
+    """Where a run goes: the folder that was named, the one to go on in, or a new one; says what a user may not expect."""
+    from d2dfl.experiment.folder.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
+
+    last = folder_to_resume(default, plan) if out is None or (resume and is_free(out)) else None
+    given = out or (last if resume else None)
+    again: Again = "resume" if resume else "refuse"
+    if resume and out is not None and last is not None:
+        raise UserError(f"there is nothing to resume in {out}, but in {last}: {to_resume(last)}")
+    if resume and (given is None or is_free(given)):
+        say(nothing_to_resume(given or default))
+    elif not resume and last is not None and unfinished(last):
+        say(f"{last} holds this run, unfinished; a new one begins. To go on with it instead: {to_resume(last)}")
+    return run_folder(given, plan, again) if given else new_run_folder(default, plan)
 
 
 def _watched(watching: "Watching | None", config: Config) -> "AbstractContextManager[LiveSession | None]":

@@ -6,7 +6,7 @@ devices. A method's share is (its score - none) / (iid - none).
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,11 @@ from d2dfl.experiment.pipeline import (
 )
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
 from d2dfl.experiment.trained_models import TrainedModels
-from d2dfl.federation import Starts, State, parameters_of, room_for, train_many
-from d2dfl.federation.models import outputs_for
+from d2dfl.federation import Room, Starts, State, parameters_of, room_for, train_many
+from d2dfl.federation.models import Factory, outputs_for
 from d2dfl.progress import Share, Step, silent
 from d2dfl.storage import write_whole
 from d2dfl.transfer import exchange, held_counts
-
-if TYPE_CHECKING:
-    pass
 
 
 def with_yardsticks(methods: str | Sequence[str]) -> list[str]:
@@ -88,16 +85,10 @@ def compare(
     config, seeds = config_from(config, Config()), checked_seeds(seeds)
     priced = check_engine(engine, config.federation)
     cells = [Cell("", name, name, seed, config) for seed in seeds for name in with_yardsticks(methods)]
-    # First of all: minutes of discovery would be in vain for a model that is not there, rows that fit nowhere, or a checkpoint
-    # that turns out to be damaged.
-    devices, inputs = config.network.devices, inputs or Inputs(data_set(config, seed=0))
-    factory = inputs.model or factory_of(config, inputs.dataset)
-    outputs = outputs_for(inputs.dataset.classes, paradigm_of(config).encodes)
-    parameters = parameters_of(factory, inputs.dataset.shape, outputs)
-    room = room_for(parameters, devices, config.federation, record.path if record else None)
-    for sentence in filter(None, (room.sentence, priced)):
+    inputs = inputs or Inputs(data_set(config, seed=0))
+    ground = _ground(config, inputs, len(cells), record)
+    for sentence in filter(None, (ground.room.sentence, priced)):
         notice(sentence)
-    rounds = record.checkpoints.open([devices] * len(cells), room) if record else [0] * len(cells)
     observer.begin(config, cells)
     items: list[PreparedCell] = []
     traces: list[Trace] = []
@@ -109,7 +100,7 @@ def compare(
             if cell.method == IID:
                 item = shuffled(setting)
             else:
-                trace = _trace(observer, traces, cell.method, devices)
+                trace = _trace(observer, traces, cell.method, config.network.devices)
                 told = setting.reported_network
                 found = discover(told, config, seed=cell.seed, method=cell.method, progress=_half(tell, 0), trace=trace)
                 agreed = settled(found, setting)
@@ -117,28 +108,43 @@ def compare(
                 item = delivered(cell.method, setting, agreed, moved)
             items.append(item)
             observer.prepare(number, item)
-        saved = Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None
-        ready = federations_of(config, items, inputs.dataset, model=factory, saved=saved, room=room)
-        truths = {seed: setting.truth for seed, setting in settings.items()}
-        datas = [data for data, _ in ready.runs]
-        results = TrainedModels(config, inputs.dataset, factory, cells, datas, record, truths)
+        ready = federations_of(config, items, inputs.dataset, model=ground.model, saved=ground.saved, room=ground.room)
+        models = TrainedModels.of(ready, config, inputs.dataset, cells, record)
         curves = train_many(
-            factory,
+            ground.model,
             ready.runs,
             config.federation,
             progress=lambda share: progress("train", share),
             states=ready.starts,
             on_group=_keeper(record, cells, log, observer),
-            on_end=results.keep,
+            on_end=models.keep,
             cluster=cluster,
         )
-    done = ready.trained(curves)
     progress("measure", 0.0)
-    result = _measured(config, inputs.dataset, cells, done, results)
+    result = _measured(config, inputs.dataset, cells, ready.trained(curves), models)
     if record is not None:
-        _write(result, record)
-        save_traces(traces, config, record.path)
+        _write(result, traces, record)
     return result
+
+
+class Ground(NamedTuple):
+    """What a comparison stands on, found before its first discovery."""
+
+    model: Factory
+    room: Room  # where rows are kept
+    saved: Starts | None  # where trainings go on; None: nothing is kept
+
+
+def _ground(config: Config, inputs: Inputs, cells: int, record: RunFolder | None) -> Ground:
+    """Minutes of discovery would be in vain for a model that is not there, rows that fit nowhere, or a damaged checkpoint."""
+    devices, dataset = config.network.devices, inputs.dataset
+    model = inputs.model or factory_of(config, dataset)
+    parameters = parameters_of(model, dataset.shape, outputs_for(dataset.classes, paradigm_of(config).encodes))
+    room = room_for(parameters, devices, config.federation, record.path if record else None)
+    if record is None:
+        return Ground(model, room, None)
+    rounds = record.checkpoints.open([devices] * cells, room)
+    return Ground(model, room, Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)))
 
 
 def _settings(
@@ -226,7 +232,8 @@ def _by_device(done: TrainedCell, scores: NDArray[np.float64] | None) -> Values:
     return {KEY: device_scores(scores, held)}
 
 
-def _write(result: Comparison, record: RunFolder) -> None:
-    """Every cell as those of a reproduction, and the measures over all of them."""
+def _write(result: Comparison, traces: Sequence[Trace], record: RunFolder) -> None:
+    """Every cell as those of a reproduction, the measures over all of them, and how discoveries went."""
     keep_cells(record.path, dict(zip(result.cells, result.values, strict=True)))
     write_whole(record.path / RESULTS, json.dumps(result.to_dict(), allow_nan=False).encode())
+    save_traces(traces, result.config, record.path)

@@ -85,18 +85,35 @@ def share(
     _check_all_hold(own, source)
     if paradigm is None and asked == SUPERVISED and not own.class_names:
         asked, own = OF_NUMBERS, _told_of_numbers(own)
-    changes: dict[str, Any] = {"partition.paradigm": asked, "network.devices": _how_many(own, number, settings)}
-    changes |= {"data.dataset": own.name, "discovery.method": method_named(method or settings.discovery.method).name}
-    changes |= {"network.partitions": len(own.class_names)} if own.class_names and own.labelled else {}
-    if not isinstance(config, Config):
-        changes |= {path: value for path, value in _fitting(own, settings).items() if path not in (config or {})}
-    changes |= {"discovery.edges": edges} if edges is not None else {}
-    changes |= {"network.trust": trust} if isinstance(trust, str) else {}
+    changes = _of_data(own, asked, number, settings, config) | _of_arguments(settings, method, edges, trust)
     settings = settings.with_(**changes)
     names = own.devices or _names(devices, settings.network.devices)
     classes = own.class_names if PARADIGMS[asked].by_class else ()
     known = _trusted(_by_name(known, links if rss is None else rss, names), trust, names, classes)
     return _shared(own, known, settings, seed, names)
+
+
+def _of_data(
+    own: OwnData,
+    asked: str,
+    number: int | Sequence[Any] | None,
+    settings: Config,
+    given: Config | Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """What the data says of the settings: `asked` is the paradigm, `number` the devices, `given` what stays as it is."""
+    changes: dict[str, Any] = {"partition.paradigm": asked, "network.devices": _how_many(own, number, settings)}
+    changes["data.dataset"] = own.name
+    changes |= {"network.partitions": len(own.class_names)} if own.class_names and own.labelled else {}
+    if not isinstance(given, Config):
+        changes |= {path: value for path, value in _fitting(own, settings).items() if path not in (given or {})}
+    return changes
+
+
+def _of_arguments(settings: Config, method: str | None, edges: int | None, trust: Any) -> dict[str, Any]:
+    """Settings that have an argument of their own."""
+    changes: dict[str, Any] = {"discovery.method": method_named(method or settings.discovery.method).name}
+    changes |= {"discovery.edges": edges} if edges is not None else {}
+    return changes | ({"network.trust": trust} if isinstance(trust, str) else {})
 
 
 def _shared(own: OwnData, known: Links, settings: Config, seed: int, names: tuple[Name, ...]) -> ShareResult:

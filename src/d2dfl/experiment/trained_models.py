@@ -12,6 +12,7 @@ from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.findings.device_scores import label_scores
 from d2dfl.experiment.folder.logs import run_name
 from d2dfl.experiment.folder.store import RunFolder
+from d2dfl.experiment.pipeline import Federations
 from d2dfl.experiment.setting import paradigm_of
 from d2dfl.experiment.training import Weights, save_weights, weights_in
 from d2dfl.federation import Federated, State, embeddings
@@ -37,6 +38,14 @@ class TrainedModels:
     weights: dict[int, Weights] = field(default_factory=dict)  # empty with a run folder: they are in a file by now
     embeddings: dict[int, NDArray[np.float32]] = field(default_factory=dict)
     label_scores: dict[int, NDArray[np.float64] | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, ready: Federations, config: Config, dataset: Dataset, cells: Sequence[Cell], record: RunFolder | None
+    ) -> "TrainedModels":
+        """Before anything has ended."""
+        truths = {item.setting.seed: item.setting.truth for item in ready.items}
+        return cls(config, dataset, ready.factory, cells, [data for data, _ in ready.runs], record, truths)
 
     def keep(self, number: int, state: State) -> None:
         """Its models, how they do on each label, and what an encoder of the first seed makes of test inputs."""
