@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from d2dfl.errors import UserError
+from d2dfl.peer.handover.limits import DAY_S
 from d2dfl.peer.identity.keys import PRINT_BYTES, Signer, Verify
 from d2dfl.peer.identity.sealed import seal, unseal
 
@@ -26,7 +27,6 @@ KIND = "policy"
 ANY = "*"
 MOST_RULES = 10_000
 MOST = 1 << 40
-DAY_S = 86_400.0
 LONGEST_LABEL = 100
 
 

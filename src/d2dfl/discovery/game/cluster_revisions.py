@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from d2dfl.compiled import kernel, part
+from d2dfl.discovery.constants import SLIGHT
 from d2dfl.discovery.game.estimates import clustered_gains
-from d2dfl.discovery.game.learning import SLIGHT, gumbel, keeps, say
+from d2dfl.discovery.game.learning import gumbel, keeps, say
 from d2dfl.discovery.game.state import HOPELESS, NO_LINK, set_link, taken
 
 

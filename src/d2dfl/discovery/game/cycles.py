@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.discovery.game.learning import SLIGHT, Cooling, LearnerState
+from d2dfl.discovery.constants import REHEAT, SLIGHT
+from d2dfl.discovery.game.learning import Cooling, LearnerState
 from d2dfl.discovery.game.state import Play
-
-REHEAT = 0.5  # of the first temperature, with which later cycles begin
 
 
 class BestCycle:

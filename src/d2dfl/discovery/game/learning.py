@@ -6,15 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import leaf
+from d2dfl.discovery.constants import SLIGHT
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.offers import Told
 
-SLIGHT = 1e-10  # improvements below this are rounding
 NO_DEVICE = np.int64(-1)
-TURN = 2  # messages that bring the right to revise to the next device, and its answer
-LEAST_MOVE = 4  # messages of the cheapest move there and back
 RESTLESSNESS = 1 << 40  # where the stream of noise begins that is there at every turn
-ASKED = 8  # transmitters that a device asks at most in one revision
 
 
 class LearnerState(NamedTuple):

@@ -16,9 +16,9 @@ worth. It is not part of the objective, of which it may cost a little.
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.discovery.constants import ALONE
 from d2dfl.discovery.game.board import Board
 
-ALONE = 0.9  # share of a device's datapoints from which a label counts as its only one
 Counts = NDArray[np.float64]
 
 

@@ -8,20 +8,11 @@ from typing import Any
 import numpy as np
 
 from d2dfl.compiled import kernel, leaf, part
+from d2dfl.discovery.constants import ASKED, LEAST_MOVE, SLIGHT, TURN
 from d2dfl.discovery.game.cluster_revisions import revise_cluster_link
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.expectations import expected_worth, standing_of
-from d2dfl.discovery.game.learning import (
-    ASKED,
-    LEAST_MOVE,
-    NO_DEVICE,
-    RESTLESSNESS,
-    SLIGHT,
-    TURN,
-    gumbel,
-    keeps,
-    say,
-)
+from d2dfl.discovery.game.learning import NO_DEVICE, RESTLESSNESS, gumbel, keeps, say
 from d2dfl.discovery.game.offers import make_offer
 from d2dfl.discovery.game.requesting import UNLIMITED, put_link, recall
 from d2dfl.discovery.game.state import HOPELESS, NO_LINK, taken

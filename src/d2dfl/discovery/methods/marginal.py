@@ -30,11 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config.sections.graph import MarginalConfig
+from d2dfl.discovery.constants import TURN
 from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.cycles import BestCycle, begin_cycle
-from d2dfl.discovery.game.learning import NO_DEVICE, TURN, Cooling, LearnerState
+from d2dfl.discovery.game.learning import NO_DEVICE, Cooling, LearnerState
 from d2dfl.discovery.game.offers import nothing_told
 from d2dfl.discovery.game.pair_claims import claim_values
 from d2dfl.discovery.game.revisions import take_turns

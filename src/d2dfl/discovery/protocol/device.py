@@ -7,6 +7,7 @@ whoever looks best (receiver.py), tries it, and keeps it or takes it back (mover
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from d2dfl.discovery.constants import LEAST_MOVE, SLIGHT, TURN
 from d2dfl.discovery.protocol.messages import (
     Ask,
     Content,
@@ -25,7 +26,7 @@ from d2dfl.discovery.protocol.messages import (
 )
 from d2dfl.discovery.protocol.mover import Mover
 from d2dfl.discovery.protocol.remembered import Remembered
-from d2dfl.discovery.protocol.revision import LEAST_MOVE, SLIGHT, TURN, Move
+from d2dfl.discovery.protocol.revision import Move
 
 
 @dataclass

@@ -26,12 +26,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from d2dfl.discovery.constants import TURN
 from d2dfl.discovery.plain.reference import plain_uniform
 from d2dfl.discovery.protocol.ending import Ending
 from d2dfl.discovery.protocol.giving import SAME
 from d2dfl.discovery.protocol.messages import Content, Done, Message, Now, Outside, Reply, Total, Wake
 from d2dfl.discovery.protocol.receiver import told_by
-from d2dfl.discovery.protocol.revision import NO_LINK, TURN, Move
+from d2dfl.discovery.protocol.revision import NO_LINK, Move
 
 FINISH = 2  # messages of a device to say that it is done, besides those of the end
 PAUSE = 24.0  # message times between two revisions, in the mean

@@ -4,10 +4,11 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from d2dfl.discovery.constants import ASKED, REHEAT, SLIGHT
 from d2dfl.discovery.plain.reference import plain_uniform
 from d2dfl.discovery.protocol.holdings import Link, List, Told
 from d2dfl.discovery.protocol.messages import Ask, Content, Introduction, Message, Now, Offer, Reply
-from d2dfl.discovery.protocol.revision import ASKED, NO_LINK, REHEAT, SLIGHT, Revision, Rules
+from d2dfl.discovery.protocol.revision import NO_LINK, Revision, Rules
 from d2dfl.discovery.protocol.transmitter import Transmitter
 from d2dfl.discovery.protocol.weighing import Clusters, expected_worth, nothing_told
 

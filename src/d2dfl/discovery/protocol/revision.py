@@ -5,12 +5,7 @@ from typing import NamedTuple
 
 from d2dfl.discovery.protocol.holdings import Link, List, Told
 
-SLIGHT = 1e-10  # improvements below this are rounding
-TURN = 2  # messages that bring the token
-LEAST_MOVE = 4  # messages of the cheapest move there and back
-ASKED = 8  # transmitters that a device asks at most in one revision
 UNLIMITED = 1 << 40
-REHEAT = 0.5  # of the first temperature, with which later cycles begin
 NO_LINK = -1
 
 

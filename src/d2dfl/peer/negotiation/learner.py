@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
+from d2dfl.discovery.constants import ALONE
 from d2dfl.discovery.methods.agreed import (
     COLD,
     GAINS,
@@ -25,8 +26,6 @@ from d2dfl.discovery.protocol.revision import Rules
 from d2dfl.discovery.protocol.weighing import Clusters
 from d2dfl.peer.wire.negotiation import Agreed
 from d2dfl.rng import device_keys
-
-ALONE = 0.9  # share of a device's datapoints from which a label counts as its only one (game/pair_claims.py)
 
 
 def threshold_of(counts: List, rule: str) -> List:

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from d2dfl.peer.handover.limits import DAY_S
 from d2dfl.peer.simulator.devices import Device, content_of, signed_policy
 from d2dfl.peer.simulator.schedule import LABELS
 from d2dfl.peer.store.audit import first_fault
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from d2dfl.peer.simulator.fleet import Fleet
 
 Point = tuple[bytes, int]
-DAY_S = 86_400.0
 
 
 class Checks:

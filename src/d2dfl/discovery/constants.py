@@ -1,0 +1,8 @@
+"""Numbers that our learner goes by, compiled or as devices of their own: written once, and loading neither NumPy nor a compiler."""
+
+SLIGHT = 1e-10  # improvements below this are rounding
+TURN = 2  # messages that bring the right to revise to the next device, and its answer
+LEAST_MOVE = 4  # messages of the cheapest move there and back
+ASKED = 8  # transmitters that a device asks at most in one revision
+REHEAT = 0.5  # of the first temperature, with which later cycles begin
+ALONE = 0.9  # share of a device's datapoints from which a label counts as its only one
