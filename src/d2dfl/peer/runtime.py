@@ -29,8 +29,6 @@ LINGER_S = 2.0  # a peer that is finished goes on answering for so long
 MOMENTS = 2880  # of measured losses that are kept: a day of them
 WISHES = "wishes"  # files of commands that were given while the peer runs
 
-Opener = Callable[["Queue[bytes]"], Transport]
-
 
 class Clock:
     """Seconds since 1970 that never jump while the process lives."""

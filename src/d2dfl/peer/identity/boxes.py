@@ -14,9 +14,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from d2dfl.peer.identity.keys import Key
 
-BOX_BYTES = 32
-TAG_BYTES = 16
-
 
 class Box(Protocol):
     """Whoever can close and open messages. The simulator has one that is always open."""
