@@ -31,7 +31,10 @@ def test_two_browsers_watch_one_run_to_its_end(window: Tab, tmp_path: Path) -> N
             tab.wait(f"{SAID}.includes('The run has ended. To see it again: d2dfl replay run')", LONG)
             assert tab.run(ROUND) == 12
             titles = tab.run("[...document.querySelectorAll('#training figcaption')].map((it) => it.textContent)")
-            assert titles == ["Score against rounds", "Joules by purpose, so far"]
+            assert titles == ["Score against rounds", "Joules by purpose"]
+            assert tab.text("#table figcaption") == "All methods"
+            for words in ("so far", "So far", "by now", "Nothing has moved"):
+                assert words not in tab.text("main")
             assert tab.run("document.querySelectorAll('#training .curve').length") == 4  # two methods, none and i.i.d.
             assert "as it went" in tab.text("#graphs .inspector")
             choices = tab.run("[...document.querySelectorAll('#which option')].map((it) => it.textContent)")

@@ -88,6 +88,34 @@ def test_of_very_many_links_the_strongest_are_shown_first(tab: Tab, tmp_path: Pa
     assert count(tab, ".link") == links
 
 
+def test_links_that_carry_alike_are_all_shown(tab: Tab, tmp_path: Path) -> None:
+    found = crowded()
+    item = found.maps[0]
+    links = item.layers[0].links
+    alike = (4.0, *(0.0 for _ in links[0].amounts[1:]))
+    same = [dataclasses.replace(link, amounts=alike) for link in links]
+    same[0] = dataclasses.replace(links[0], amounts=(5.0, *alike[1:]))
+    few = dataclasses.replace(item.layers[0], title="few", links=tuple(same[1:11]))
+    layers = (dataclasses.replace(item.layers[0], links=tuple(same)), few)
+    tab.open(written(tmp_path, dataclasses.replace(found, maps=(dataclasses.replace(item, layers=layers),))))
+    assert count(tab, ".link") == len(links)  # not the one that carries 5
+    tab.click(".map [role=tab]", 1)
+    assert count(tab, ".link") == 10
+
+
+def test_a_method_with_few_weak_links_shows_half_of_them(tab: Tab, tmp_path: Path) -> None:
+    found = crowded()
+    item = found.maps[0]
+    weak = [
+        dataclasses.replace(link, amounts=(float(number), *(0.0 for _ in link.amounts[1:])))
+        for number, link in enumerate(item.layers[0].links[:20], start=1)
+    ]
+    layers = (item.layers[0], dataclasses.replace(item.layers[0], title="weak", links=tuple(weak)))
+    tab.open(written(tmp_path, dataclasses.replace(found, maps=(dataclasses.replace(item, layers=layers),))))
+    tab.click(".map [role=tab]", 1)
+    assert count(tab, ".link") == 10
+
+
 def test_methods_stand_side_by_side_and_every_seed_is_there(tab: Tab, report: Path) -> None:
     tab.open(report)
     layers = demo.device_map().layers

@@ -86,7 +86,7 @@ def demo_and_print(devices: int, out: Path, seed: int, watching: "Watching") -> 
     from d2dfl.peer.demo import run_demo
 
     with _watched(watching, out, devices) as session:
-        result = run_demo(devices, out, seed, say)
+        result = run_demo(devices, out, seed, say, watched=session is not None)
         for row in result.rows:
             sys.stdout.write(plain(row) + "\n")
         say(f"a page of what happened: {result.page}")
@@ -101,12 +101,13 @@ def _watched(watching: "Watching", out: Path, devices: int) -> "Iterator[LiveSes
     if not watching.live:
         yield None
         return
-    from d2dfl.cli.fleet_view import looking_at
+    from d2dfl.cli.fleet_view import FleetView, looking_at
     from d2dfl.cli.live import live_session
 
-    with live_session(watching, f"A fleet of {devices} devices", elsewhere=True) as session:
+    with live_session(watching, f"A fleet of {devices} devices", FleetView, elsewhere=True) as session:
         if session is None:
             yield None
             return
+        assert isinstance(session.view, FleetView)
         with looking_at(out, devices, session.view):
             yield session

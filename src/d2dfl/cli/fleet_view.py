@@ -1,32 +1,47 @@
-"""A fleet of peers on this machine as a live view: what their folders say is looked at every second, and nothing is touched."""
+"""A fleet of peers on this machine as a live view: their folders are looked at twice a second, and nothing in them is touched."""
 
-import math
+import json
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from d2dfl.discovery.equations.diversity import distances_to
+from d2dfl.cli.fleet_records import device_table, hand_over
+from d2dfl.config import Config
+from d2dfl.discovery.trace import Hear, Trace
 from d2dfl.errors import UserError
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.views import GRAPHS, TABLE, DiscoveryView, table_data
+from d2dfl.network import Network
+from d2dfl.peer.demo import MOVES
 from d2dfl.peer.home import Home
-from d2dfl.peer.reports import description, status
-from d2dfl.report.findings import Layer, Link, Map, Table
-from d2dfl.storage import read_json
+from d2dfl.peer.moves import DeviceMove, MoveReader
+from d2dfl.peer.reports import description, reading, status
+from d2dfl.peer.trace import described_network
+from d2dfl.report.findings import Table
 
-EVERY_S = 1.0
-COLOURS: dict[str, int | None] = {"": 0}
-Rows = tuple[tuple[float, ...], ...]
+EVERY_S = 0.5
+METHOD = "marginal"
+COLOURS: dict[str, int | None] = {METHOD: 0}
+
+
+class FleetView(DiscoveryView):
+    """Devices that negotiate, then hand over."""
+
+    devices: Table | None = None
+
+    def table(self) -> Table | None:
+        return self.devices
 
 
 @contextmanager
-def looking_at(out: Path, devices: int, view: DiscoveryView) -> Iterator[None]:
+def looking_at(out: Path, devices: int, view: FleetView) -> Iterator[None]:
     """Look at the folders of a demo in a thread of its own, for as long as it lasts, and once more at its end."""
     over = threading.Event()
     fleet = FleetFolders(out, devices, view)
@@ -43,107 +58,111 @@ def looking_at(out: Path, devices: int, view: DiscoveryView) -> Iterator[None]:
         yield
     finally:
         over.set()
-        thread.join(10 * EVERY_S)
+        thread.join(20 * EVERY_S)
 
 
 class FleetFolders:
     """What the folders of a fleet say, as records."""
 
-    def __init__(self, out: Path, devices: int, view: DiscoveryView) -> None:
-        self.out, self.devices, self.view = out, devices, view
-        self.graph: Mapping[str, Any] | None = None
-        self.place: LivingMap | None = None
-        self.grants: dict[tuple[str, str], int] = {}  # giver and receiver, by fingerprint -> labels
+    def __init__(self, out: Path, devices: int, view: FleetView) -> None:
+        self.view = view
+        self.folders = [out / f"device-{device}" for device in range(devices)]
+        self.homes: list[Home] = []
+        self.talk: FleetTalk | None = None
 
     def look(self) -> None:
         """A folder that is not there yet, or whose peer writes at this moment, is looked at again later."""
         try:
-            if self.graph is None:
-                self.graph = read_json(self.out / "graph.json", "the graph of a fleet")
-                self.place = LivingMap(_map(self.graph))
-            homes = [Home(self.out / f"device-{device}") for device in range(self.devices)]
-            if not self.grants:
-                for told in [description(home, time.time()) for home in homes]:
-                    self.grants |= {(told["fingerprint"], who): len(labels) for who, labels in told["grants"].items()}
-            found = [status(home) for home in homes]
+            if self.talk is None:
+                self.homes = [Home(folder) for folder in self.folders]
+                self.talk = FleetTalk(self.homes, self.view)
+            found = [status(home) for home in self.homes]
+            graphs = [_graph(home) for home in self.homes]
         except (UserError, sqlite3.Error, OSError):
             return
-        self._show(self.graph, found)
+        self._show(self.talk, found, graphs)
 
-    def _show(self, graph: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> None:
-        place = self.place
-        if place is None:
-            return
-        layer = _layer(graph, found, place.item, self.grants)
-        sent = sum(sum(link.went[:1]) for link in layer.links)
-        wanted = max(sum(sum(link.amounts) for link in layer.links), 1.0)
-        self.view.step(f"hand over: {sent:,.0f} of about {wanted:,.0f} datapoints", min(sent / wanted, 1.0))
-        self.view.stand.put(GRAPHS, lambda: {**place.base, "layers": [place.layer(layer, COLOURS)], "moment": "went"})
-        table = _table(found)
+    def _show(self, talk: "FleetTalk", found: Sequence[Mapping[str, Any]], graphs: Sequence[Any]) -> None:
+        settled = [graph for graph in graphs if graph is not None]
+        talk.listen(over=len(settled) == len(self.homes))
+        if settled:
+            layer = hand_over(talk.network, found, graphs, METHOD)
+            sent, wanted = sum(link.went[1] for link in layer.links), sum(sum(link.amounts) for link in layer.links)
+            self.view.step(f"hand over: {sent:,.0f} of {wanted:,.0f} datapoints", min(sent / max(wanted, 1.0), 1.0))
+            place = talk.place
+            self.view.stand.put(
+                GRAPHS, lambda: {**place.base, "layers": [place.layer(layer, COLOURS)], "moment": "went"}
+            )
+        self.view.devices = table = device_table(found)
         self.view.stand.put(TABLE, lambda: table_data(table))
 
 
-def _map(graph: Mapping[str, Any]) -> Map:
-    """Devices on a circle; of every label one datapoint is enough."""
-    before = np.array(graph["counts_before"], dtype=np.float64)
-    devices, labels = before.shape
-    turns = [2 * math.pi * device / devices for device in range(devices)]
-    return Map(
-        title="Fleet",
-        partitions=tuple(map(str, range(labels))),
-        positions=tuple((round(math.sin(turn), 4), round(math.cos(turn), 4)) for turn in turns),
-        cluster=(0,) * devices,
-        threshold=((1.0,) * labels,) * devices,
-        before=_rows(before),
-        layers=(),
-        unit="",
-        distance=_distances(before, before),
-    )
+class FleetTalk:
+    """The moves of all devices in the order in which they were made, as one trace of a discovery."""
+
+    def __init__(self, homes: Sequence[Home], view: FleetView) -> None:
+        plan = homes[0].settings.discovery.plan()
+        self.view, self.config = view, plan.config
+        self.network = _network(homes, plan.config)
+        self.place = LivingMap.of("Fleet", self.network)
+        self.order = {home.key().fingerprint.hex(): place for place, home in enumerate(homes)}
+        self.readers = [MoveReader(home.folder / MOVES) for home in homes]
+        self.newest: dict[int, DeviceMove] = {}
+        self.slots = np.full((len(homes), plan.config.discovery.edges), -1, dtype=np.int32)
+        self.trace = Trace(lambda: view.negotiate(self.trace))
+        self.over = False
+        view.begin(plan.config, ())
+        view.maps[plan.seed] = self.place
+        self.trace.begin(self.network, METHOD, plan.seed, plan.config.discovery.edges)
+        self.hear: Hear = self.trace.stage(0, 1)
+
+    def listen(self, over: bool) -> None:
+        """Hear what is new; `over`: all have settled, so that nothing more can come."""
+        if self.over:
+            return
+        moves = [(move, device) for device, reader in enumerate(self.readers) for move in reader.newer()]
+        for move, device in sorted(moves, key=lambda one: one[0].time_s):
+            self._take(move, device)
+        if over:
+            self.over = True
+            self.trace.settle(self.slots, self.messages, 1.0)
+            self.view.found(self.trace)
+        elif not self.newest:
+            self.view.step("negotiate: devices look for each other", 0.0)
+        else:
+            self.view.step(f"negotiate: {self.messages:,} messages", self.share)
+
+    @property
+    def messages(self) -> int:
+        return sum(move.messages for move in self.newest.values())
+
+    @property
+    def share(self) -> float:
+        """Of the accounts that is spent."""
+        return sum(move.share for move in self.newest.values()) / len(self.order)
+
+    def _take(self, move: DeviceMove, device: int) -> None:
+        self.newest[device] = move
+        heard = self.network.candidates[device].tolist()
+        chosen = [heard.index(self.order[who]) for who in move.transmitters if self.order[who] in heard]
+        self.slots[device] = -1
+        self.slots[device, : len(chosen)] = chosen
+        temperatures = [one.temperature for one in self.newest.values()]
+        self.hear(self.slots, self.share, sum(temperatures) / len(temperatures), float(self.messages))
 
 
-def _layer(
-    graph: Mapping[str, Any],
-    found: Sequence[Mapping[str, Any]],
-    item: Map,
-    grants: Mapping[tuple[str, str], int],
-) -> Layer:
-    """The graph as it was found, and what has moved over it by now."""
-    before, after = np.array(item.before), np.array(graph["expected_counts_after"], dtype=np.float64)
-    held = np.array([[peer["holds"].get(label, 0) for label in item.partitions] for peer in found], dtype=np.float64)
-    links = []
-    for (sender, receiver), amounts in zip(graph["edges"], graph["expected_datapoints"], strict=True):
-        got = found[receiver]["received_from"].get(found[sender]["name"], 0)
-        trusted = grants.get((found[sender]["fingerprint"], found[receiver]["fingerprint"]), 0)
-        links.append(Link(sender, receiver, 0.0, trusted, tuple(map(float, amounts)), (float(got), float(got))))
-    return Layer(
-        name="",
-        title="handed over",
-        after=_rows(after),
-        satisfied=tuple((after >= 1).sum(axis=1).tolist()),
-        links=tuple(links),
-        distance=_distances(after, before),
-        went=_rows(held),
-        went_distance=_distances(held, before),
-    )
+def _network(homes: Sequence[Home], config: Config) -> Network:
+    """Devices before anything has moved, as their owners allow them to share."""
+    told = {one["fingerprint"]: one for one in (description(home, time.time()) for home in homes)}
+    with reading(homes[0]) as store:
+        roster, _ = homes[0].roster(store)
+    network = described_network(told, roster, unmeasured=0.0, threshold=config.network.threshold)
+    names = tuple(home.settings.name for home in homes)
+    return replace(network, device_names=names, partition_names=homes[0].settings.labels)
 
 
-def _table(found: Sequence[Mapping[str, Any]]) -> Table:
-    rows = []
-    for peer in found:
-        gave = peer["outgoing"].get("done", {}).get("datapoints", 0) or 0
-        got = sum(peer["received_from"].values())
-        waiting = sum(one["transfers"] for phase, one in peer["outgoing"].items() if phase != "done")
-        rows.append((peer["name"], f"{sum(peer['holds'].values()):,}", f"{gave:,}", f"{got:,}", f"{waiting:,}"))
-    columns = ("device", "holds", "gave", "got", "under way")
-    return Table("Devices", columns, tuple(rows), "under way: hand-overs that are not acknowledged yet")
-
-
-def _rows(values: "np.ndarray[Any, np.dtype[np.float64]]") -> Rows:
-    return tuple(tuple(float(value) for value in row) for row in values.round(1))
-
-
-def _distances(
-    counts: "np.ndarray[Any, np.dtype[np.float64]]", before: "np.ndarray[Any, np.dtype[np.float64]]"
-) -> tuple[float, ...]:
-    found = distances_to(counts, before.sum(axis=0), "total-variation")
-    return tuple(round(float(value), 4) for value in found)
+def _graph(home: Home) -> Any:
+    """What a device has settled: whom it gives what; None until then."""
+    with reading(home) as store:
+        document = store.fact("graph")
+    return None if document is None else json.loads(str(document))["links"]

@@ -27,6 +27,7 @@ except ImportError:
 from d2dfl.peer import reports
 from d2dfl.peer.datapoints import arrays, take_in
 from d2dfl.peer.home import Home, make_home
+from d2dfl.peer.moves import MoveFile
 from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
 from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.transports.zenoh import check_free
@@ -139,18 +140,19 @@ def opened(home: Home) -> Iterator["Store"]:
             store.close()
 
 
-def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) -> None:
+def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float, moves: Path | None = None) -> None:
     home, clock = Home(folder), Clock()
     with opened(home) as store:
         reports.check_clock(store, clock())
         roster, _ = home.roster(store)
         reports.check_certificate(home, home.key().public)
         check_free(home.settings.listen)
+        watch = None if moves is None else MoveFile(moves)
         found = home.graph(store.own, graph)
         came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
         if came:
             say(f"took in {came:,} datapoints")
-        done, reasons = _run(home, store, clock, found, stay, seconds)
+        done, reasons = _run(home, store, clock, found, stay, seconds, watch)
         roster, _ = home.roster(store)  # it may have grown
         for (receiver, label), why in sorted(reasons.items()):
             say(f"not all of {label} went to {roster.name_of(receiver)}: {why}")
@@ -181,7 +183,13 @@ def _stop(*_: object) -> None:
 
 
 def _run(
-    home: Home, store: "Store", clock: Clock, graph: "GraphFile | None", stay: bool, seconds: float
+    home: Home,
+    store: "Store",
+    clock: Clock,
+    graph: "GraphFile | None",
+    stay: bool,
+    seconds: float,
+    watch: MoveFile | None,
 ) -> tuple[bool, Reasons]:
     from d2dfl.peer.transports.zenoh import ZenohTransport
 
@@ -194,6 +202,8 @@ def _run(
         peer.follow(home.discovery(peer, clock()) if graph is None else graph)
         running = Running(home, peer, transport, inbox, clock)
         running.tell = _found
+        if watch is not None:
+            running.watch = watch
         signal.signal(signal.SIGTERM, _stop)
         try:
             return running.until_done(stay, seconds), peer.giving.reasons
@@ -201,6 +211,8 @@ def _run(
             raise KeyboardInterrupt("everything that was agreed is kept: the next start goes on") from None
         finally:
             running.write_links()
+            if watch is not None:
+                watch.close()
             peer.close(clock())
     finally:
         transport.close()

@@ -32,6 +32,7 @@ class RunView(DiscoveryView):
         self.items: dict[int, PreparedCell] = {}
         self.curves: dict[int, tuple[Curves, int, int, int]] = {}  # evaluations, rounds and parameters that count
         self._bills: dict[int, tuple[int, dict[str, float]]] = {}
+        self.over = False
 
     def place(self, setting: Setting) -> None:
         if setting.network.devices <= MANY:
@@ -51,7 +52,17 @@ class RunView(DiscoveryView):
             curves = state.curves
             self.curves[cell] = (curves, len(curves.rounds), len(curves.links), int(state.params.shape[1]))
         self.stand.put(CURVES, lambda: [one_chart(curve_chart(*self._results(), "Score against rounds"))])
-        self.stand.put(ENERGY, lambda: [one_bars(energy_bars(*self._results(), "Joules by purpose, so far"))])
+        self._put_sums()
+
+    def end(self) -> None:
+        super().end()
+        self.over = True
+        if self.curves:
+            self._put_sums()
+
+    def _put_sums(self) -> None:
+        title = "Joules by purpose" if self.over else "Joules by purpose, so far"
+        self.stand.put(ENERGY, lambda: [one_bars(energy_bars(*self._results(), title))])
         self.stand.put(TABLE, lambda: table_data(self.table()))
 
     def _graphs(self) -> dict[str, Any]:
@@ -108,7 +119,12 @@ class RunView(DiscoveryView):
             if mine:
                 rows.append((method, *self._row(mine)))
         columns = ("method", "seeds", "links", "objective", "sent", "lost", "round", "score", "joules")
-        return Table("So far", columns, tuple(rows), "means over the seeds that are there by now")
+        title, note = (
+            ("All methods", "means over seeds")
+            if self.over
+            else ("So far", "means over the seeds that are there by now")
+        )
+        return Table(title, columns, tuple(rows), note)
 
     def _row(self, mine: Sequence[int]) -> tuple[str, ...]:
         items = [self.items[place] for place in mine]

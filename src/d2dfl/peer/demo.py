@@ -28,6 +28,7 @@ LABELS = tuple(map(str, range(10)))
 SECONDS = 50.0  # of a round
 GRANTED = 60  # datapoints of a label
 POINTS = 60  # datapoints of a device
+MOVES = "moves.jsonl"  # of a device that is watched
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,11 @@ class DemoResult:
     moved: int
 
 
-def run_demo(devices: int, out: Path, seed: int, say: Callable[[str], None]) -> DemoResult:
-    """1. devices with keys, data, policies; 2. a process each, which find their graph and hand over; 3. count what is where."""
+def run_demo(devices: int, out: Path, seed: int, say: Callable[[str], None], watched: bool = False) -> DemoResult:
+    """1. devices with keys, data, policies; 2. a process each, which find their graph and hand over; 3. count what is where.
+
+    `watched`: devices write down their links while they negotiate.
+    """
     if out.exists():
         raise UserError(f"{out} is there already: name another folder with --out")
     make_folder(out)
@@ -53,7 +57,7 @@ def run_demo(devices: int, out: Path, seed: int, say: Callable[[str], None]) -> 
         store.close()
     say(f"now {devices} processes look for their graph, and hand datapoints over along it")
     before, started = _census(homes), time.monotonic()
-    faults = _run_all(homes)
+    faults = _run_all(homes, watched)
     edges = _found_edges(homes)
     after = _census(homes)
     faults += _faults(homes, before, after, out)
@@ -129,14 +133,15 @@ def _found_edges(homes: list[Home]) -> list[list[int]]:
     return sorted(edges)
 
 
-def _run_all(homes: list[Home]) -> list[str]:
+def _run_all(homes: list[Home], watched: bool) -> list[str]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "d2dfl", "peer", "run", "--for", str(SECONDS)]
     logs = [(home.folder / "run.log").open("wb") for home in homes]
-    running = [
-        subprocess.Popen([*command, "--home", str(home.folder)], stdout=log, stderr=subprocess.STDOUT, env=environment)
-        for home, log in zip(homes, logs, strict=True)
-    ]
+    running = []
+    for home, log in zip(homes, logs, strict=True):
+        moves = ["--moves", str(home.folder / MOVES)] if watched else []
+        call = [*command, "--home", str(home.folder), *moves]
+        running.append(subprocess.Popen(call, stdout=log, stderr=subprocess.STDOUT, env=environment))
     faults = []
     end = time.monotonic() + SECONDS + 30.0
     try:

@@ -50,6 +50,7 @@ class Running:
     inbox: "Queue[bytes]"
     clock: Callable[[], float]
     tell: Callable[[Peer], None] = lambda peer: None  # once links are settled
+    watch: Callable[[Peer, float], None] = lambda peer, now: None  # whenever something may have changed
     _told: bytes = b""  # the round of which it was told
     history: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MOMENTS))  # losses as time goes by
     _look_s: float = 0.0
@@ -78,6 +79,7 @@ class Running:
             self._look_s = now + EVERY_S
             self.look(now)
         self._send()
+        self.watch(self.peer, now)
         discovery = self.peer.discovery
         if discovery is not None and discovery.links() is not None and discovery.round != self._told:
             self._told = discovery.round

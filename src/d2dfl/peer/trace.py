@@ -1,5 +1,6 @@
 """Measured links of a fleet as a network file that `d2dfl discover --network` reads."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,13 @@ LONGEST_TRACE_S = 7 * 86_400.0
 
 def network_of(exports: list[Path], roster: Roster) -> Network:
     """A network of all members, in the order of the roster. A link that nobody measured counts as none."""
-    found = _read(exports)
+    return described_network(_read(exports), roster)
+
+
+def described_network(
+    found: Mapping[str, Mapping[str, Any]], roster: Roster, unmeasured: float = 1.0, threshold: str | None = None
+) -> Network:
+    """The same of what devices say of themselves, by fingerprint; `unmeasured`: the loss of a link that nobody measured."""
     order = [member.fingerprint.hex() for member in roster.members]
     missing = [member.name for member in roster.members if not member.revoked and member.fingerprint.hex() not in found]
     if missing:
@@ -30,7 +37,7 @@ def network_of(exports: list[Path], roster: Roster) -> Network:
     size = len(order)
     counts = np.zeros((size, len(labels)))
     trust = np.zeros((size, size, len(labels)), dtype=np.bool_)
-    drop = np.ones((size, size))
+    drop = np.full((size, size), unmeasured)
     np.fill_diagonal(drop, 0.0)
     for device, own in enumerate(order):
         if own not in found:
@@ -42,9 +49,8 @@ def network_of(exports: list[Path], roster: Roster) -> Network:
             loss = (found[own]["links"].get(print_) or {}).get("loss")
             if loss is not None and print_ in found:
                 drop[device, other] = loss
-    return Network.from_arrays(
-        counts=counts, threshold=thresholds(counts, Config().network.threshold), trust=trust, drop=drop
-    )
+    wanted = thresholds(counts, threshold or Config().network.threshold)
+    return Network.from_arrays(counts=counts, threshold=wanted, trust=trust, drop=drop)
 
 
 def _read(exports: list[Path]) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands.command import command
-from d2dfl.cli.commands.options import Seed, Watching
+from d2dfl.cli.commands.options import Watching
+from d2dfl.config.seeds import LARGEST_SEED
 
 fleet_app = typer.Typer(help="Many devices: who belongs together, and how they are.", no_args_is_help=True)
 
@@ -22,7 +23,14 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for all of it; it must not be there yet.")] = Path(
         "runs/fleet-demo"
     ),
-    seed: Seed = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Fixes the policies and where the search starts; which links are found also depends on who answers first.",
+            min=0,
+            max=LARGEST_SEED,
+        ),
+    ] = 0,
 ) -> None:
     """On this machine: processes with digits find their graph, hand datapoints over, and a page says what happened."""
     watching.check()

@@ -90,6 +90,10 @@ def run(
     seconds: Annotated[
         float, typer.Option("--for", help="Longest time of a round, in seconds.", min=1, max=1e9)
     ] = 600.0,
+    moves: Annotated[
+        Path | None,
+        typer.Option(help="Write the links of this device into a file while it negotiates.", show_default=False),
+    ] = None,
     home: HomeFolder = HERE,
 ) -> None:
     """Find the graph with the other devices, hand datapoints over along it, take what others give, end."""
@@ -98,7 +102,7 @@ def run(
     if dry_run:
         preview_and_print(home, graph)
     else:
-        run_and_print(home, graph, stay, seconds)
+        run_and_print(home, graph, stay, seconds, moves)
 
 
 @peer_app.command("status")

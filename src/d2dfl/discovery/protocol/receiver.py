@@ -104,6 +104,14 @@ class Receiver(Transmitter, ABC):
     # A revision
 
     @property
+    def temperature(self) -> float:
+        """It falls with what this cycle has spent of its part of the account."""
+        assert self.rules is not None
+        hot = self.rules.hot * (REHEAT if self.cycle else 1.0)
+        fallen = (self.spent - self._began) / (self.rules.cold * max(self._limit - self._began, 1))
+        return hot * max(0.0, 1.0 - fallen)
+
+    @property
     @abstractmethod
     def _use(self) -> float:
         """What its cluster takes from outside, as far as it knows."""
@@ -121,9 +129,7 @@ class Receiver(Transmitter, ABC):
         assert self.rules is not None
         edge = self.turns % len(self.holdings.links)
         self.turns += 1
-        hot = self.rules.hot * (REHEAT if self.cycle else 1.0)
-        fallen = (self.spent - self._began) / (self.rules.cold * (self._limit - self._began))
-        temperature = hot * max(0.0, 1.0 - fallen)
+        temperature = self.temperature
         restless = 2.0 * plain_uniform(self.key, self.turns + (1 << 40)) * self.rules.restless * self.rules.hot
         noise = max(temperature, restless)
         extra = {NO_LINK: self._gumbel(noise)} if self.free else {}

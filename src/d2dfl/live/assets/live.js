@@ -12,7 +12,7 @@ class Panel {
   // What must not change for a drawing to be renewed; else it is made anew.
   static shape(kind, data) {
     if (kind === "chart") return JSON.stringify([data.title, data.lines.map((line) => line.title), Panel.places(data) >= 10]);
-    if (kind === "bars") return JSON.stringify([data.bars, data.parts]);
+    if (kind === "bars") return JSON.stringify([data.title, data.bars, data.parts]);
     return JSON.stringify([data.title, data.devices, data.layers.map((layer) => layer.title)]);
   }
 
@@ -75,6 +75,9 @@ function showTable(box, { title, columns, rows, note }) {
   const old = box.querySelector("table");
   if (old && old.rows.length === rows.length + 1 && old.rows[0].cells.length === columns.length) {
     rows.forEach((row, index) => row.forEach((text, place) => (old.rows[index + 1].cells[place].textContent = text)));
+    box.querySelector("figcaption").textContent = title;
+    box.querySelector(".note").textContent = note;
+    box.querySelector(".scroll").setAttribute("aria-label", title);
     return;
   }
   const head = html("thead", {}, html("tr", {}, columns.map((text) => html("th", { scope: "col" }, text))));

@@ -31,7 +31,7 @@ class Inspector {
     const hint = html("p", {}, "Point at a device or a link to see what it does; click to keep it.");
     const table = measured
       ? html("p", {}, "The tables count the exchange as it went: whole datapoints, budgets held, losses drawn.")
-      : html("p", {}, "Nothing has moved yet: all amounts are expected.");
+      : html("p", {}, "All amounts are as discovery expects them; none is measured here.");
     this.element.replaceChildren(html("h4", {}, layer.title), this.facts(facts), table, hint);
   }
 

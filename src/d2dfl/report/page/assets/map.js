@@ -1,5 +1,6 @@
 // Devices in the plane and the graph of each method: one of them, or all side by side; what is pointed at is explained.
 const MANY_LINKS = 60; // from more on, only the strongest are shown until somebody asks for all
+const TOP = 50;
 
 class DeviceMap {
   constructor(stage, data) {
@@ -52,17 +53,13 @@ class DeviceMap {
     this.draw();
   }
 
-  // So many datapoints that no method shows more links than can be told apart.
+  // Where a method has more links than can be told apart: the most datapoints with which every method still shows its strongest
+  // TOP, or half of its links if it has fewer. Where many carry the same, all of them are shown.
   enough() {
-    const worst = this.map.layers.map((layer) => {
-      const sizes = layer.links.map(expected).sort((a, b) => b - a);
-      if (sizes.length <= MANY_LINKS) return 0;
-      const least = Math.ceil(sizes[MANY_LINKS - 1]);
-      const above = sizes.filter((size) => size >= least + 1).length; // many may carry the same
-      const here = sizes.filter((size) => size >= least).length;
-      return here > MANY_LINKS && above > MANY_LINKS / 4 ? least + 1 : least;
-    });
-    return Math.max(0, ...worst);
+    const methods = this.map.layers.map((layer) => layer.links.map(expected).sort((a, b) => b - a)).filter((sizes) => sizes.length);
+    if (!methods.some((sizes) => sizes.length > MANY_LINKS)) return 0;
+    const least = methods.map((sizes) => Math.floor(sizes[Math.min(TOP, Math.ceil(sizes.length / 2)) - 1]));
+    return Math.min(...least);
   }
 
   heads() {
