@@ -24,7 +24,7 @@ try:
 except ImportError:
     raise MissingExtraError("a peer", "msgspec and cryptography", "peer") from None
 
-from d2dfl.peer import reports
+from d2dfl.peer import auditing, preflight, reports
 from d2dfl.peer.datapoints import arrays, take_in
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
@@ -100,12 +100,12 @@ def _first_digits(who: bytes) -> str:
 def check_and_print(folder: Path, seconds: float) -> None:
     home = Home(folder)
     wrong = 0
-    for what, fine, said in reports.check(home):
+    for what, fine, said in preflight.check(home):
         wrong += not fine
         sys.stdout.write(plain(f"{'ok   ' if fine else 'WRONG'} {what}: {said}") + "\n")
     if not wrong and seconds:
         with locked(folder):
-            for name, answer in reports.who_answers(home, seconds).items():
+            for name, answer in preflight.who_answers(home, seconds).items():
                 text = "no answer" if answer is None else f"answers in {1000 * answer:.1f} ms"
                 sys.stdout.write(plain(f"{'ok   ' if answer is not None else '-    '} {name}: {text}") + "\n")
     if wrong:
@@ -142,9 +142,9 @@ def opened(home: Home) -> Iterator["Store"]:
 def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) -> None:
     home, clock = Home(folder), Clock()
     with opened(home) as store:
-        reports.check_clock(store, clock())
+        preflight.check_clock(store, clock())
         roster, _ = home.roster(store)
-        reports.check_certificate(home, home.key().public)
+        preflight.check_certificate(home, home.key().public)
         check_free(home.settings.listen)
         found = home.graph(store.own, graph)
         came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
@@ -234,13 +234,13 @@ def status_and_print(folders: list[Path], as_json: bool) -> None:
 def audit_and_print(folder: Path, action: str, against: list[Path], as_json: bool) -> None:
     home = Home(folder)
     if action == "verify":
-        sys.stdout.write(reports.verify_audit(home, against) + "\n")
+        sys.stdout.write(auditing.verify_audit(home, against) + "\n")
     elif action != "show":
         raise UserError(f"audit cannot {action!r:.40}: give show or verify")
     elif as_json:
-        sys.stdout.write(json.dumps(reports.exported_audit(home)) + "\n")
+        sys.stdout.write(json.dumps(auditing.exported_audit(home)) + "\n")
     else:
-        for line in reports.audit_lines(home):
+        for line in auditing.audit_lines(home):
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(line["time"]))
             more = [f"{key} {str(line[key])[:16] if key in ('peer', 'digest') else str(line[key])[-16:] if key == 'transfer' else line[key]}"
                     for key in ("peer", "transfer", "points", "digest", "text") if key in line]  # fmt: skip
