@@ -108,6 +108,42 @@ def test_the_command_writes_a_trace_that_the_simulator_reads(
         network_and_print(files, Path("network.json"), Path("trace.txt"), Path("fleet"))
 
 
+def test_devices_with_reliable_links_are_signed_into_clusters(
+    tmp_path: Path, three: FleetFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from d2dfl.cli.fleet import clusters_and_print
+
+    monkeypatch.chdir(tmp_path)
+    prints = {one: Home(tmp_path / one).key().fingerprint.hex() for one in ("a", "b", "c")}
+    losses = {"a": {"b": 0.3, "c": 0.01}, "b": {"a": 0.0, "c": 0.3}, "c": {"a": 0.02}}
+    files = []
+    for name, heard in losses.items():
+        path = exported(tmp_path, name)
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps(content | {"links": {prints[who]: {"loss": loss} for who, loss in heard.items()}}))
+        files.append(path)
+    before = three.roster()
+    clusters_and_print(files, 0.05, 7.0, Path("fleet"))
+    assert capsys.readouterr().out == "cluster 0, 14 from outside: a, c\ncluster 1, 7 from outside: b\n"
+    after = three.roster()
+    assert (before.number, before.clusters) == (3, ([0, 0, 0], [0.0]))
+    assert (after.number, after.clusters) == (4, ([0, 1, 0], [14.0, 7.0]))
+    request = make_home(tmp_path / "d", "d", "data", ("x", "y"), "127.0.0.1:7447")
+    three.approve(read_request(request))
+    assert three.roster().clusters == ([0, 1, 0, 2], [14.0, 7.0, 7.0])  # who joined since is one by itself
+    assert three.revoke("c").clusters == ([0, 1, 0, 2], [7.0, 7.0, 7.0])
+    clusters_and_print([*files, _no_links(tmp_path)], 0.5, 7.0, Path("fleet"))
+    assert three.roster().clusters == ([0, 0, 1, 2], [14.0, 0.0, 7.0])
+
+
+def _no_links(folder: Path) -> Path:
+    """Of the device d, which has not run yet."""
+    own = Home(folder / "d").key().fingerprint.hex()
+    content = {"fingerprint": own, "labels": ["x", "y"], "counts": [1, 2], "grants": {}, "links": {}}
+    (folder / "d.json").write_text(json.dumps(content))
+    return folder / "d.json"
+
+
 @pytest.mark.parametrize(
     "content", ["[]", '{"links": {"x": {}}}', '{"links": 3}', '{"history": [3]}', '{"signal_dbm": {"a": "b"}}', "{"]
 )

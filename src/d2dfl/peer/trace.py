@@ -1,12 +1,13 @@
 """Measured links of a fleet as a network file that `d2dfl discover --network` reads."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.config import Config
+from d2dfl.config import ChannelConfig, Config
 from d2dfl.errors import UserError
 from d2dfl.network.network import Network, thresholds
 from d2dfl.peer.identity.roster import Roster
@@ -17,9 +18,13 @@ STEP_S = 30.0  # between moments of a trace
 LONGEST_TRACE_S = 7 * 86_400.0
 
 
-def network_of(exports: list[Path], roster: Roster) -> Network:
-    """A network of all members, in the order of the roster. A link that nobody measured counts as none."""
-    found = _read(exports)
+def network_of(exports: list[Path], roster: Roster, reliability: float | None = None) -> Network:
+    """A network of all members, in the order of the roster. A link that nobody measured counts as none.
+
+    Devices of a cluster lose at most `reliability` of what they send to each other.
+    """
+    gone = {member.fingerprint.hex() for member in roster.members if member.revoked}
+    found = {own: content for own, content in _read(exports).items() if own not in gone}
     order = [member.fingerprint.hex() for member in roster.members]
     missing = [member.name for member in roster.members if not member.revoked and member.fingerprint.hex() not in found]
     if missing:
@@ -42,9 +47,9 @@ def network_of(exports: list[Path], roster: Roster) -> Network:
             loss = (found[own]["links"].get(print_) or {}).get("loss")
             if loss is not None and print_ in found:
                 drop[device, other] = loss
-    return Network.from_arrays(
-        counts=counts, threshold=thresholds(counts, Config().network.threshold), trust=trust, drop=drop
-    )
+    channel = ChannelConfig() if reliability is None else replace(ChannelConfig(), reliability=reliability)
+    threshold = thresholds(counts, Config().network.threshold)
+    return Network.from_arrays(counts=counts, threshold=threshold, trust=trust, drop=drop, config=channel)
 
 
 def _read(exports: list[Path]) -> dict[str, dict[str, Any]]:

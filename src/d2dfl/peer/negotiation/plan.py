@@ -17,8 +17,6 @@ class Plan:
     at_once: bool = True  # else a token goes round: one revision at a time
     message_s: float = 0.02  # what a message takes, by which pauses between revisions are measured
     gather_s: float = 10.0  # how long others are waited for
-    cluster: tuple[int, ...] = ()  # reliable cluster of each member of the roster; () for one cluster
-    budget: tuple[float, ...] = (0.0,)
 
     def digest(self, labels: tuple[str, ...]) -> bytes:
         """Of all that must be the same everywhere."""
