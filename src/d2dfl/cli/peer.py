@@ -151,6 +151,10 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float) 
         if came:
             say(f"took in {came:,} datapoints")
         done, reasons = _run(home, store, clock, found, stay, seconds)
+        if reasons is None:
+            raise UserError(
+                f"found no graph with the others in {seconds:g} s: nothing has moved; `d2dfl peer check` says who answers"
+            )
         roster, _ = home.roster(store)  # it may have grown
         for (receiver, label), why in sorted(reasons.items()):
             say(f"not all of {label} went to {roster.name_of(receiver)}: {why}")
@@ -182,7 +186,8 @@ def _stop(*_: object) -> None:
 
 def _run(
     home: Home, store: "Store", clock: Clock, graph: "GraphFile | None", stay: bool, seconds: float
-) -> tuple[bool, Reasons]:
+) -> tuple[bool, Reasons | None]:
+    """Whether the round was ended, and why less was given than the graph wants; None where there is no graph."""
     from d2dfl.peer.transports.zenoh import ZenohTransport
 
     inbox: Queue[bytes] = Queue(WAITING)
@@ -196,7 +201,9 @@ def _run(
         running.tell = _found
         signal.signal(signal.SIGTERM, _stop)
         try:
-            return running.until_done(stay, seconds), peer.giving.reasons
+            done = running.until_done(stay, seconds)
+            known = peer.discovery is not None and peer.discovery.links() is not None
+            return done, peer.giving.reasons if known else None
         except KeyboardInterrupt:
             raise KeyboardInterrupt("everything that was agreed is kept: the next start goes on") from None
         finally:

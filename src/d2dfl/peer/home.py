@@ -23,6 +23,7 @@ from d2dfl.peer.policy import NOTHING, Policy, open_policy, read_rules, sign_pol
 from d2dfl.peer.store.operations import Fact
 from d2dfl.peer.store.store import Store
 from d2dfl.peer.surroundings import PeerSurroundings
+from d2dfl.peer.wire.negotiation import MOST_TOLD
 from d2dfl.storage import TakenError, locked, make_folder, read_bytes, read_json, read_text, write_whole
 
 LIMITS = {  # peer.toml → bounds
@@ -133,6 +134,11 @@ class Home:
             kept = stored_graph(str(document))
             if kept.round.hex() != done:
                 return kept
+        if len(self.settings.labels) > MOST_TOLD:
+            raise UserError(
+                f"there are {len(self.settings.labels):,} labels: devices find a graph themselves with at most {MOST_TOLD:,}; "
+                "give one with --graph"
+            )
         return Negotiation(PeerSurroundings(peer, now), self.settings.discovery.plan(), now, calls)
 
     def sign_policy(self, now: float) -> int:

@@ -67,6 +67,7 @@ class Peer:
         self._seen: dict[bytes, tuple[int, int]] = {}
         self._newest = 0  # policy that was obeyed, also while it could not be stored
         self._hello_s = now
+        self.attempts = 0  # discoveries that it has called in this run
         self.run = int(store.fact("run")) + 1
         store.apply([Fact("run", self.run), Note("started", text=f"run {self.run}")], now)
         self._writer = Writer(signer, box, self.run)

@@ -80,9 +80,6 @@ class Attempt:
         return self._device
 
     def begin(self, now: float) -> None:
-        if self.seat.size == 1:
-            self.step = Step.SETTLED
-            return
         if self.seat.size < FEWEST:  # of two, a sum would tell each what the other holds
             self.seat.population = [1.0 / len(self.seat.counts)] * len(self.seat.counts)
             self._introduce(now)

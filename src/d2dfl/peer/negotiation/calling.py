@@ -1,6 +1,7 @@
 """Who takes part in an attempt: this device invites the others, or says yes to one that does.
 
 The first member of the roster that is there invites all; who answers takes part. If it is away the next one does so, a while later.
+Where nobody answers it goes on asking: one device alone finds no graph.
 """
 
 import hashlib
@@ -59,7 +60,10 @@ class Calling:
     def tick(self, now: float, free: bool) -> say.Begin | None:
         """What all are told when it is time to begin. `free`: this device is in no attempt."""
         begin = None
-        if self._call is None and free and now >= self._call_s:
+        if self.roster is None or self.roster.active(self.here.own) is None:  # thrown out: nobody would answer
+            self.leave()
+            self._call_s = math.inf
+        elif self._call is None and free and now >= self._call_s:
             if self._calls:
                 begin = self._invite(now)
             else:
@@ -69,6 +73,12 @@ class Calling:
         if self._said_yes and now >= self._remind_s:
             self.say_yes(now)
         return begin
+
+    def call(self, now: float) -> None:
+        """Invite the others now, unless somebody does so already."""
+        self._calls = True
+        if self._call is None and not self._said_yes:
+            self._call_s = now
 
     def leave(self) -> None:
         """Out of whatever this device was in."""
@@ -132,8 +142,7 @@ class Calling:
 
     def _invite(self, now: float) -> say.Begin | None:
         self.number += 1
-        about = b"%d/%d" % (self.here.run(), self.number)
-        attempt = hashlib.sha256(b"d2dfl/attempt/1" + self.here.own + about).digest()
+        attempt = hashlib.sha256(b"d2dfl/attempt/1" + self.here.own + self.here.next_attempt()).digest()
         self.leave()
         self._call = _Call(attempt, self.number, now + self.plan.gather_s, now)
         self._standing, self._call_s = (self.number, -self._place(self.here.own)), math.inf
@@ -141,10 +150,14 @@ class Calling:
 
     def _go_on(self, call: _Call, now: float) -> say.Begin | None:
         assert self.roster is not None
-        others = (member.fingerprint for member in self.roster.others(self.here.own))
-        missing = [other for other in others if other not in self.strange and other not in call.answers]
-        if not missing or now >= call.until_s:
-            return self._begin(call)
+        others = [m.fingerprint for m in self.roster.others(self.here.own) if m.fingerprint not in self.strange]
+        missing = [other for other in others if other not in call.answers]
+        ready = {other for other in others if call.answers.get(other)}
+        if ready and (not missing or now >= call.until_s):
+            return self._begin(call, ready)
+        if now >= call.until_s:  # nobody is there, or free: ask all once more
+            call.until_s = now + self.plan.gather_s
+            call.answers.clear()
         if now >= call.repeat_s:
             call.repeat_s = now + INVITE_S
             digest = self.plan.digest(self.here.labels)
@@ -152,12 +165,12 @@ class Calling:
                 self.tell(other, say.Invite(call.attempt, call.number, digest))
         return None
 
-    def _begin(self, call: _Call) -> say.Begin:
-        """Everybody has answered, or it is time."""
+    def _begin(self, call: _Call, ready: set[bytes]) -> say.Begin:
+        """Everybody has answered, or it is time and somebody has."""
         assert self.roster is not None
         self._call = None
-        ready = {self.here.own} | {other for other, yes in call.answers.items() if yes}
-        places = [place for place, member in enumerate(self.roster.members) if member.fingerprint in ready]
+        there = ready | {self.here.own}
+        places = [place for place, member in enumerate(self.roster.members) if member.fingerprint in there]
         plan, (cluster, budget) = self.plan, self.roster.clusters
         agreed = say.Agreed(
             plan.seed,

@@ -133,6 +133,11 @@ class Negotiation:
         found["acknowledgements"] = sum(line.acknowledgements for line in self.lines.values())
         return found
 
+    def call(self, now: float) -> None:
+        """There is something new here: look for a graph, unless this device already does."""
+        if self.attempt is None:
+            self.calling.call(now)
+
     # An attempt.
 
     def _begin_all(self, begin: say.Begin | None, now: float) -> None:
@@ -144,6 +149,7 @@ class Negotiation:
         roster, agreed, labels = self.roster, begin.agreed, self.here.labels
         places = begin.members
         fits = places == sorted(set(places)) and places[-1] < len(roster.members) and len(agreed.cluster) == len(places)
+        fits = fits and len(places) > 1
         if not fits or max(agreed.cluster) >= len(agreed.budget) or len(labels) > say.MOST_TOLD:
             raise WireError("a beginning that does not fit")
         members = [roster.members[place].fingerprint for place in places]
