@@ -136,6 +136,36 @@ def test_a_single_device_ends_at_once_and_two_find_a_link() -> None:
     assert fleet.stores[0].fact("graph") is not None
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_of_two_devices_one_may_have_a_single_label(at_once: bool) -> None:
+    """Neither knows whether the other would claim pairs of labels: none are claimed."""
+    counts = np.array([[60.0, 0.0, 0.0], [0.0, 40.0, 20.0]])
+    network = Network.from_arrays(
+        counts=counts,
+        threshold=np.full((2, 3), 20.0),
+        trust=np.ones((2, 2, 3), dtype=bool),
+        drop=np.array([[0.0, 0.1], [0.1, 0.0]]),
+        cluster=np.zeros(2, dtype=np.int32),
+    )
+    config = preset("best").with_(**{"discovery.edges": 2, "marginal.messages": 100})
+    fleet = Talking(network, config, at_once=at_once)
+    fleet.found()
+    assert fleet.edges() == {(0, 1), (1, 0)}
+
+
+def test_counts_are_summed_up_only_if_all_take_part() -> None:
+    """A caller that chooses who takes part, again and again, would learn by subtraction what each device holds."""
+    _, fleet = both(setting(4), 1)
+    chooser, fleet.keep = fleet.talk(0), True
+    chooser.calling.roster = fleet.roster.without("p3")  # as if the fleet were smaller
+    fleet.run(lambda: chooser.tries >= 3, 100.0)
+    assert {sender for sender, _, _ in fleet.bodies(say.Summed)} <= {0}
+    assert all(peer.refused["discovery: a sum that leaves somebody out"] for peer in fleet.peers[1:3])
+    chooser.calling.roster = fleet.roster
+    fleet.found()
+    assert {sender for sender, _, _ in fleet.bodies(say.Summed)} == {0, 1, 2, 3}
+
+
 def test_nothing_is_told_that_is_not_granted_nor_more_than_that() -> None:
     granted = 3
     _, fleet = both(setting(5), 0, keep=True, granted=granted)

@@ -80,11 +80,12 @@ class Attempt:
         return self._device
 
     def begin(self, now: float) -> None:
-        if self.seat.size < FEWEST:  # of two, a sum would tell each what the other holds
+        # Of two, a sum would tell each what the other holds; of some, who compares sums would learn what others hold.
+        if self.seat.size >= FEWEST:
+            self._put(self._sums.begin())
+        if self.seat.size < FEWEST or not self.seat.agreed.whole:
             self.seat.population = [1.0 / len(self.seat.counts)] * len(self.seat.counts)
             self._introduce(now)
-        else:
-            self._put(self._sums.begin())
         self._go_on(now)
 
     def receive(self, sender: int, content: say.Content, now: float) -> None:
@@ -143,7 +144,8 @@ class Attempt:
         elif self.step == Step.INTRODUCING and len(self._introduced) == self.seat.size - 1:
             self.step = Step.GAINS
             if self.seat.size < FEWEST:
-                self._agree(2.0 * np.array(self.seat.gains(self.device)), now)
+                best, useful, _ = self.seat.gains(self.device)
+                self._agree(2.0 * np.array([best, useful, 0.0]), now)  # no claims: neither knows of the other's
         elif self.step == Step.GAINS:
             self._put(self._sums.go_on(2, lambda: self.seat.sum_words(self.device)))
             if (total := self._sums.gains()) is not None:

@@ -175,6 +175,7 @@ class Calling:
         agreed = say.Agreed(
             plan.seed,
             plan.at_once,
+            places == self.active,
             plan.config.discovery.edges,
             plan.config.marginal.messages,
             plan.message_s,
@@ -186,10 +187,15 @@ class Calling:
             self.tell(self.roster.members[place].fingerprint, self._begun)
         return self._begun
 
-    def _rank(self) -> int:
+    @property
+    def active(self) -> list[int]:
+        """Places of all who are in the roster, and not thrown out."""
         assert self.roster is not None
-        active = [member.fingerprint for member in self.roster.members if not member.revoked]
-        return active.index(self.here.own) if self.here.own in active else len(active)
+        return [place for place, member in enumerate(self.roster.members) if not member.revoked]
+
+    def _rank(self) -> int:
+        own = self._place(self.here.own)
+        return self.active.index(own) if own in self.active else len(self.active)
 
     def _place(self, who: bytes) -> int:
         assert self.roster is not None

@@ -155,6 +155,9 @@ class Negotiation:
         members = [roster.members[place].fingerprint for place in places]
         if self.here.own not in members or any(roster.active(member) is None for member in members):
             raise WireError("a beginning that does not fit")
+        if agreed.whole and places != self.calling.active:  # whoever chose who is summed up could subtract sums
+            self._tell(caller, say.Broken(begin.attempt))
+            raise WireError("a sum that leaves somebody out")
         self.calling.begins(caller, begin)
         self.members = members
         own, held = members.index(self.here.own), self.here.held()
