@@ -48,6 +48,14 @@ def test_losses_are_those_since_they_were_last_asked_for() -> None:
     assert link.since_last() == 0.0
 
 
+@pytest.mark.parametrize(("number", "first"), [(1 << 61, 0), (1 << 61, 1 << 61), (101, 1), (3, 4)])
+def test_a_probe_that_nobody_sends_counts_for_nothing(number: int, first: int) -> None:
+    link = Link()
+    link.hear(1, 1)
+    link.hear(number, first)
+    assert link.as_dict() == {"probes": 1, "heard": 1, "loss": 0.0, "round_trip_s": None}
+
+
 @pytest.fixture
 def three(tmp_path: Path) -> FleetFolder:
     fleet = FleetFolder(tmp_path / "fleet")
