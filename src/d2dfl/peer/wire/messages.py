@@ -15,6 +15,7 @@ MOST_PIECES = 1 << 20
 MOST_POINTS = 100_000  # of one transfer
 MOST_LABELS = 10_000
 MOST_FORGOTTEN = 10_000  # datapoints of one order to forget
+MOST_USES = 1000  # trainings that are named when something is forgotten
 
 Print = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Hash = Annotated[bytes, Meta(min_length=32, max_length=32)]
@@ -108,7 +109,7 @@ class Forgotten(Message, frozen=True, tag=10):
     """They are deleted here and will not be taken again; these trainings had used them."""
 
     order: TransferId
-    used_in: Annotated[list[Label], Meta(max_length=1000)]
+    used_in: Annotated[list[Label], Meta(max_length=MOST_USES)]
     head: Head
 
 
