@@ -13,6 +13,7 @@ from d2dfl.errors import UserError
 from d2dfl.peer.discovery import DiscoveryProtocol, GraphFile, stored_graph
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.boxes import KeyBox
+from d2dfl.peer.identity.certificates import check_issued, validity
 from d2dfl.peer.identity.keys import Key, load_key, verify
 from d2dfl.peer.identity.roster import ADDRESS, NAME, Roster, make_request, open_roster
 from d2dfl.peer.identity.sealed import LARGEST
@@ -177,6 +178,10 @@ class Home:
             roster = open_roster(document, None if known is None else bytes(known), verify, str(admission))
             if roster.active(self.key().fingerprint) is None:
                 raise UserError(f"{admission} admits other devices than {self.settings.name}")
+            if "certificate" in parts:
+                pem = parts["certificate"].encode()
+                validity(pem, self.key().public, str(admission))
+                check_issued(pem, parts["authority"].encode(), roster.owner, str(admission))
             old = store.fact("roster")
             for part in ("certificate", "authority"):
                 if part in parts:
