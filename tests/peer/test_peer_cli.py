@@ -72,7 +72,10 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         "hall: 0 of 2 with label fox (the policy does not grant it)",
     ]
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "hall") == 0
-    assert capsys.readouterr().out == "the graph has no link from this device\n"
+    assert (
+        capsys.readouterr().out
+        == "nothing would go from this device: no link, no datapoint or nobody else in the roster\n"
+    )
     assert call(monkeypatch, "peer", "check", "--seconds", "0", "--home", "kitchen") == 0
     assert {line[:5].strip() for line in capsys.readouterr().out.splitlines()} == {"ok"}
     assert call(monkeypatch, "fleet", "status", "--json") == 0

@@ -13,6 +13,7 @@ from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.protocol.own_clock import FINISH
 from d2dfl.peer.negotiation.attempt import Step
+from d2dfl.peer.negotiation.line import AHEAD, AHEAD_BYTES, Line
 from d2dfl.peer.simulator.devices import signed_policy
 from d2dfl.peer.simulator.talking import Talking, full_mesh
 from d2dfl.peer.wire import negotiation as say
@@ -275,3 +276,31 @@ def test_changed_messages_of_a_member_neither_crash_nor_hang_a_peer() -> None:
         except WireError:
             refused += 1
     assert refused > 200
+
+
+def test_a_number_far_above_all_others_is_refused() -> None:
+    """It would leave no number that anybody could invite with, and honest devices would blame each other."""
+    _, talking = both(setting(4), 0, at_once=True)
+    settings = talking.talk(0).plan.digest(talking.labels)
+    for other in range(3):
+        with pytest.raises(WireError, match="far above"):
+            talking.talk(other).receive(
+                talking.prints[3], say.encode_talk(say.Invite(bytes(32), 1 << 62, settings)), talking.now
+            )
+    talking.run(lambda: all(talking.talk(other).links() is not None for other in range(4)), 600.0)
+    assert not any(talking.talk(other).calling.strange for other in range(4))
+
+
+def test_what_comes_too_early_is_kept_up_to_a_bound_in_bytes() -> None:
+    _, talking = both(setting(4), 0, at_once=False)
+    talking.run(lambda: talking.talk(1).attempt is not None, 60.0)
+    attempt = talking.talk(1).attempt
+    assert attempt is not None
+    claims = say.Claims([(0, 1, 1 << 40)] * 14_000)
+    with pytest.raises(WireError, match="too early"):
+        for _ in range(3):
+            attempt.receive(3, claims, talking.now)
+    line = Line()
+    for number in range(1, AHEAD):
+        line.hear(number, 0, claims, 0.0)
+    assert sum(map(say.size_of, line.ahead.values())) <= AHEAD_BYTES

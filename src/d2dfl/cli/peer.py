@@ -83,14 +83,25 @@ def policy_and_print(folder: Path, sign: bool) -> None:
     for rule in found.grants:
         until = time.strftime("%Y-%m-%d", time.gmtime(rule.until_s - 1))
         labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
+        over = " (it is over)" if rule.until_s <= time.time() else ""
         sys.stdout.write(
-            plain(f"grant {name_of(rule.to or b'')}: {rule.number} each of {labels}, until {until}") + "\n"
+            plain(f"grant {name_of(rule.to or b'')}: {rule.number} each of {labels}, until {until}{over}") + "\n"
         )
     for rule in found.forbids:
         labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
         sys.stdout.write(plain(f"forbid {'everybody' if rule.to is None else name_of(rule.to)}: {labels}") + "\n")
     if not found.grants:
         sys.stdout.write("nothing is shared\n")
+
+
+def members_and_print(folder: Path) -> None:
+    home = Home(folder)
+    with reports.reading(home) as store:
+        roster, _ = home.roster(store)
+    for member, cluster in zip(roster.members, roster.clusters[0], strict=True):
+        more = ", thrown out" if member.revoked else ", this device" if member.public == home.key().public else ""
+        text = f"{member.name}  {member.fingerprint.hex()}  {member.address}  cluster {cluster}{more}"
+        sys.stdout.write(plain(text) + "\n")
 
 
 def _first_digits(who: bytes) -> str:
@@ -119,7 +130,7 @@ def preview_and_print(folder: Path, graph: Path | None) -> None:
         text = f"{row['receiver']}: {row['would_give']} of {row['wanted']} with label {row['label']}{why}"
         sys.stdout.write(plain(text + (f", {row['given']} were given before" if row["given"] else "")) + "\n")
     if not rows:
-        sys.stdout.write("the graph has no link from this device\n")
+        sys.stdout.write("nothing would go from this device: no link, no datapoint or nobody else in the roster\n")
 
 
 @contextmanager
@@ -260,7 +271,7 @@ def forget_and_print(folder: Path, points: list[int]) -> None:
         with opened(home) as store:
             peer = home.peer(store, time.time())
             peer.forgetting.order(points, time.time())
-            waiting, used = len(store.pending_orders()), store.used_in(store.own, points)
+            waiting, used = len({receiver for _, receiver in store.pending_orders()}), store.used_in(store.own, points)
             peer.close(time.time())
     except TakenError:
         with reports.reading(home) as store:

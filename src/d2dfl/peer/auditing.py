@@ -35,7 +35,7 @@ def verify_audit(home: Home, against: list[Path]) -> str:
     if fault:
         raise UserError(f"the audit of {home.settings.name} is broken: {fault}")
     for path in against:
-        _compare(mine, read_json(path, "an audit that `peer audit --json` wrote"), path)
+        _compare(mine, read_json(path, "an audit that `peer audit show --json` wrote"), path)
     return f"{len(mine['lines'])} lines are whole" + (f", and agree with {len(against)} others" if against else "")
 
 
@@ -57,4 +57,4 @@ def _compare(mine: dict[str, Any], other: Any, path: Path) -> None:
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, UserError):
             raise
-        raise UserError(f"{path} is no audit: give a file that `d2dfl peer audit --json` wrote") from None
+        raise UserError(f"{path} is no audit: give a file that `d2dfl peer audit show --json` wrote") from None

@@ -34,7 +34,10 @@ class Forgetting:
         strange = [number for number in chosen if not 0 <= number < known]
         if strange:
             raise UserError(f"there never was a datapoint {strange[0]} of this device: they are 0 to {known - 1}")
-        order = peer.new_id()
+        chosen = tuple(number for number in chosen if not peer.store.is_forgotten(peer.own, number))
+        if not chosen:
+            raise UserError("that is forgotten already: `d2dfl peer status` says who has not confirmed it yet")
+        order = peer.new_id(repr(chosen).encode())
         receivers = tuple(sorted(peer.store.holders(chosen)))
         stopped = peer.store.transfers_with(chosen) & set(peer.giving.progress)
         peer.store.apply(

@@ -78,12 +78,10 @@ class Giving:
         return record.id
 
     def _planned(self, receiver: bytes, points: list[Point], round_: bytes, now: float) -> Outgoing:
-        peer, transfer = self.peer, self.peer.new_id()
-        salt, pieces = (
-            peer.secret(b"salt" + transfer),
-            cut(points, min(peer.limits.piece_bytes, peer.limits.bytes_a_day)),
-        )
+        peer, pieces = self.peer, cut(points, min(self.peer.limits.piece_bytes, self.peer.limits.bytes_a_day))
         contents, labels = encoded(pieces), labels_of(points)
+        transfer = peer.new_id(receiver + digest(b"", contents))
+        salt = peer.secret(b"salt" + transfer)
         whole = digest(salt, contents)
         numbers = tuple(tuple(point.number for point in piece) for piece in pieces)
         size = sum(map(len, contents))

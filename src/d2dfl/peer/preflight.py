@@ -96,7 +96,7 @@ def who_answers(home: Home, seconds: float) -> dict[str, float | None]:
     store = home.store()
     try:
         clock: Clock = Clock()
-        peer = home.peer(store, clock())
+        peer = home.peer(store, clock(), "checked")
         inbox: Queue[bytes] = Queue(WAITING)
         others = [member.address for member in peer.roster.others(peer.own)]
         transport = ZenohTransport(peer.own, home.settings.listen, others, home.files, inbox)

@@ -18,6 +18,7 @@ class Link:
     number: int = 0  # the last probe that was sent there
     first: int = 1  # where the series that is sent began
     series: int = 0  # where the series that is heard began
+    start: int = 0  # its first number that counts: what was sent before anything was heard is no loss
     last: int = 0  # its last number that was heard
     heard: int = 0  # how many of it were heard
     done: tuple[int, int] = (0, 0)  # sent and heard of the series before
@@ -28,7 +29,7 @@ class Link:
     @property
     def probes(self) -> tuple[int, int]:
         """Probes that the other has sent, and how many of them were heard: of this series and the one before."""
-        sent = self.last - self.series + 1 if self.heard else 0
+        sent = self.last - self.start + 1 if self.heard else 0
         return sent + self.done[0], self.heard + self.done[1]
 
     @property
@@ -54,8 +55,9 @@ class Link:
         again = number <= self.last  # its process has started anew, and its series with it
         if first != self.series or again:
             began = self.heard and not again and first > self.last
-            self.done = (first - self.series, self.heard) if began else (0, 0)
-            self.series, self.last, self.heard = first, first - 1, 0
+            self.done = (first - self.start, self.heard) if began else (0, 0)
+            self.series, self.start, self.heard = first, first if began else number, 0
+            self.last = self.start - 1
         self.total = self.total[0] + number - self.last, self.total[1] + 1
         self.last, self.heard = number, self.heard + 1
 

@@ -117,7 +117,7 @@ class Running:
                 self.peer.set_roster(str(wish["roster"]).encode(), now)
             else:
                 self.peer.forgetting.order([int(number) for number in wish["forget"]], now)
-        except (UserError, KeyError, TypeError, ValueError):
+        except (UserError, KeyError, TypeError, ValueError, OverflowError):
             pass  # whoever wrote it was told; it must not be tried again
         path.unlink(missing_ok=True)
 

@@ -45,13 +45,15 @@ def labels_of(points: Iterable[Point]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(Counter(point.label for point in points).items()))
 
 
-def is_whole(record: Incoming, pieces: Iterable[bytes]) -> bool:
-    """Whether pieces that were put aside are what the offer said."""
+def is_whole(record: Incoming, pieces: Iterable[bytes], form: str | None) -> bool:
+    """Whether pieces that were put aside are what the offer said, and look like what is here by now."""
     contents = list(pieces)
     if record.left != 0 or digest(record.salt, contents) != record.digest:
         return False
     try:
         points = [point for content in contents for point in decode_points(content)]
     except WireError:
+        return False
+    if {point.form for point in points} != {form or points[0].form}:
         return False
     return labels_of(points) == record.labels and len({point.number for point in points}) == len(points)

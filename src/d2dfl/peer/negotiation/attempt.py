@@ -28,6 +28,7 @@ from d2dfl.peer.wire import negotiation as say
 from d2dfl.peer.wire.messages import WireError
 
 HELD = 4096  # messages that may come before this device is there
+HELD_BYTES = 1 << 18  # of these, of one sender
 FAULTS = (AssertionError, LookupError, StopIteration, ArithmeticError, ValueError, TypeError)
 
 
@@ -67,6 +68,7 @@ class Attempt:
         self.settling = Settling(room)
         self._sums = Sums(seat.number, seat.size, len(seat.counts), mask_seed, session)
         self._held: list[tuple[int, say.Content]] = []
+        self._held_bytes: Counter[int] = Counter()  # by sender
         self._questions = Questions()
         self._introduced: set[int] = set()
         self._device: Device | None = None
@@ -91,7 +93,8 @@ class Attempt:
     def receive(self, sender: int, content: say.Content, now: float) -> None:
         """Raises a WireError for what does not fit."""
         if self.step < NEEDED.get(type(content), Step.REVISING):
-            if len(self._held) >= HELD:
+            self._held_bytes[sender] += say.size_of(content)
+            if len(self._held) >= HELD or self._held_bytes[sender] > HELD_BYTES:
                 raise WireError("too early")
             self._held.append((sender, content))
             return
@@ -212,6 +215,8 @@ class Attempt:
                 if sender in self._introduced:
                     raise WireError("introduced twice")
                 self._introduced.add(sender)
+                if not self.seat.asks(sender):
+                    heard = replace(heard, spare=(0.0,) * len(heard.spare))
             self._learn(sender, heard, now)
 
     def _heard_claims(self, sender: int, content: say.Claims, now: float) -> None:

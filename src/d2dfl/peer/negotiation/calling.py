@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from d2dfl.peer.identity.roster import Roster
 from d2dfl.peer.negotiation.plan import Plan, Surroundings
 from d2dfl.peer.wire import negotiation as say
+from d2dfl.peer.wire.messages import WireError
 
 INVITE_S = 1.0  # invitations are repeated so often
+FURTHEST = 1_000_000  # how far an attempt's number may be above all that was heard of: nobody calls so often
 
 Tell = Callable[[bytes, say.Talk], None]
 
@@ -108,6 +110,7 @@ class Calling:
 
     def invited(self, sender: bytes, talk: say.Invite, now: float, over: bool) -> bool:
         """Answer; whether this device leaves what it was in for it. `over`: what it has found stands."""
+        self._note(talk.number)
         yes = talk.settings == self.plan.digest(self.here.labels) and sender not in self.strange and not over
         standing, left = (talk.number, -self._place(sender)), False
         if yes and talk.attempt != self.id:
@@ -117,7 +120,6 @@ class Calling:
                 self.id, self.caller, self._standing, self._said_yes = talk.attempt, sender, standing, True
                 # Who invites may be gone before it begins: then others invite.
                 self._call_s = now + (2 + self._rank()) * self.plan.gather_s
-        self.number = max(self.number, talk.number)
         if yes and self._said_yes:
             self.say_yes(now)
         else:
@@ -126,7 +128,7 @@ class Calling:
 
     def answered(self, sender: bytes, talk: say.Answer, now: float) -> say.Begin | None:
         """What all are told, if this was the last answer."""
-        self.number = max(self.number, talk.number)
+        self._note(talk.number)
         call, begun = self._call, self._begun
         if begun is not None and talk.attempt == self.id == begun.attempt and self._place(sender) in begun.members:
             self.tell(sender, begun)
@@ -139,6 +141,12 @@ class Calling:
         return self._go_on(call, now)
 
     # Inside.
+
+    def _note(self, number: int) -> None:
+        """Somebody counts so far. A jump would leave no number for anybody else."""
+        if number > self.number + FURTHEST:
+            raise WireError("a number far above all others")
+        self.number = max(self.number, number)
 
     def _invite(self, now: float) -> say.Begin | None:
         self.number += 1

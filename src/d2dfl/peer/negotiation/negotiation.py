@@ -173,6 +173,7 @@ class Negotiation:
             own=[float(held[1].get(label, 0)) for label in labels],
             losses={number: min(self.here.loss(members[number]), MOST_LOSS) for number in self.lines},
             trusts={number: [most > 0 for most in self._room(number, now)] for number in self.lines},
+            asks_all=self.plan.asks_all,
         )
         self.attempt = Attempt(seat, self._room, self.here.secret(b"mask" + self.id), self.id)
         self.attempt.begin(now)

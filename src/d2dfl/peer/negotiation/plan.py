@@ -17,6 +17,7 @@ class Plan:
     at_once: bool = True  # else a token goes round: one revision at a time
     message_s: float = 0.02  # what a message takes, by which pauses between revisions are measured
     gather_s: float = 10.0  # how long others are waited for
+    asks_all: bool = True  # else it asks only members to whom it grants something: what it asks for tells what it holds
 
     def digest(self, labels: tuple[str, ...]) -> bytes:
         """Of all that must be the same everywhere."""

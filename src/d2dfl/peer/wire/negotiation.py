@@ -227,6 +227,11 @@ def encode_talk(talk: Talk) -> bytes:
     return _encoder.encode(talk)
 
 
+def size_of(content: Said) -> int:
+    """Bytes of a message's content as it was sent."""
+    return len(_encoder.encode(content))
+
+
 def decode_talk(data: bytes) -> Talk:
     """A message, if it is one and written in the one way."""
     try:
