@@ -36,7 +36,7 @@ def mutated(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Path, Re
 def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
     """A peer with data, in a fleet of two; of each file its path, its content, and who reads it."""
     from d2dfl.cli.peer import opened
-    from d2dfl.peer import reports
+    from d2dfl.peer import auditing, preflight, reports
     from d2dfl.peer.datapoints import arrays, take_in
     from d2dfl.peer.home import Home, make_home
     from d2dfl.peer.owner import FleetFolder, read_request
@@ -69,8 +69,8 @@ def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
         own = Home(home)
         for look in (
             lambda: reports.status(own),
-            lambda: list(reports.check(own)),
-            lambda: reports.verify_audit(own, []),
+            lambda: list(preflight.check(own)),
+            lambda: auditing.verify_audit(own, []),
         ):
             look()
         reports.preview(own, folder / "graph.json")

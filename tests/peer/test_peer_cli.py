@@ -72,7 +72,10 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         "hall: 0 of 2 with label fox (the policy does not grant it)",
     ]
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "hall") == 0
-    assert capsys.readouterr().out == "the graph has no link from this device\n"
+    assert (
+        capsys.readouterr().out
+        == "nothing would go from this device: no link, no datapoint or nobody else in the roster\n"
+    )
     assert call(monkeypatch, "peer", "check", "--seconds", "0", "--home", "kitchen") == 0
     assert {line[:5].strip() for line in capsys.readouterr().out.splitlines()} == {"ok"}
     assert call(monkeypatch, "fleet", "status", "--json") == 0
@@ -218,6 +221,30 @@ def test_a_foreign_roster_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert call(monkeypatch, "peer", "join", "other/kitchen.admission", "--home", "kitchen") == 2
     assert "signed by somebody else" in capsys.readouterr().err
     assert Path("kitchen/certificate.pem").read_bytes() == before
+
+
+@pytest.mark.parametrize("part", ["certificate", "authority"])
+@pytest.mark.parametrize("other", ["garbage", "of another fleet", "of another device"])
+def test_an_admission_with_a_wrong_certificate_changes_nothing(
+    part: str, other: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_ = device(monkeypatch, "kitchen", 7608).key().fingerprint.hex()
+    device(monkeypatch, "hall", 7609)
+    approve = ["fleet", "approve", "kitchen/kitchen.request", "--fingerprint", print_, "--fleet", "other"]
+    assert call(monkeypatch, *approve) == 0
+    found = json.loads(Path("fleet/kitchen.admission").read_text())
+    if other == "garbage":
+        found[part] = "garbage"
+    elif other == "of another fleet":
+        found[part] = json.loads(Path("other/kitchen.admission").read_text())[part]
+    else:
+        found[part] = json.loads(Path("fleet/hall.admission").read_text())["certificate"]
+    Path("bad.admission").write_text(json.dumps(found))
+    before = {path: path.read_bytes() for path in Path("kitchen").rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert call(monkeypatch, "peer", "join", "bad.admission", "--home", "kitchen") == 2
+    assert "bad.admission" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in Path("kitchen").rglob("*") if path.is_file()} == before
 
 
 def test_a_wrong_fingerprint_signs_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -100,3 +100,15 @@ def test_what_was_trained_on_it_is_listed() -> None:
     assert json.loads(row[0]) == ["round 7"]
     lines = [json.loads(content) for _, content, _ in small.stores[0].audit()]
     assert [line["text"] for line in lines if line["kind"] == "forgotten-there"] == ["round 7"]
+
+
+def test_more_trainings_than_a_message_holds_are_counted_and_the_order_is_done() -> None:
+    small = given()
+    uses = [(f"round {number:04}", small.prints(0), 0) for number in range(1001)]
+    small.stores[1].db.executemany("INSERT INTO uses VALUES (?, ?, ?)", uses)
+    small.peers[0].forgetting.order([0], small.now)
+    small.pump()
+    assert small.stores[0].pending_orders() == []
+    (answer,) = small.sent(say.Forgotten)
+    assert isinstance(answer, say.Forgotten)
+    assert answer.used_in[-2:] == ["round 0998", "and 2 more"]

@@ -90,9 +90,10 @@ def test_either_side_restarts_at_every_piece_and_goes_on(which: int, pieces: int
             seen.append(body.number)
         return isinstance(body, say.Piece) and len(seen) > pieces
 
-    gift(small)
+    transfer = gift(small)
+    assert transfer
     small.pump(lose)
-    assert small.stores[1].incoming(small.prints(0) + bytes(8), small.prints(0)).next == pieces
+    assert small.stores[1].incoming(transfer, small.prints(0)).next == pieces
     small.peers[which] = small.peer(which)
     small.allow(0, rules(small.prints(1)))
     seen.clear()

@@ -1,6 +1,7 @@
 """Keys, requests, rosters, certificates."""
 
 import datetime
+import json
 import os
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.certificates import authority, certify, validity
 from d2dfl.peer.identity.keys import Key, fingerprint, load_key, verify
 from d2dfl.peer.identity.roster import Member, Roster, make_request, open_request, open_roster
+from d2dfl.peer.identity.sealed import seal
 from d2dfl.peer.owner import FleetFolder, read_request
 
 NOW = datetime.datetime(2027, 1, 1, tzinfo=datetime.UTC)
@@ -97,6 +99,27 @@ def test_a_roster_grows_without_changing_numbers_of_devices() -> None:
         without.with_member(Member("three", first.public, first.box, "127.0.0.1:1"))
     with pytest.raises(UserError, match="no device 'four'"):
         without.without("four")
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"cluster": [0, 1]},
+        {"cluster": [-1]},
+        {"cluster": [2000]},
+        {"cluster": ["0"]},
+        {"cluster": 3},
+        {"allowance": -1.0},
+    ],
+)
+def test_clusters_that_are_none_are_refused(part: dict[str, object]) -> None:
+    owner = Key.new()
+    whole = Roster(1, owner.public, (member(),)).in_clusters([0], 2.5)
+    document = whole.sealed(owner)
+    assert open_roster(document, owner.public, verify) == whole
+    content = json.loads(document)["content"] | part
+    with pytest.raises(UserError):
+        open_roster(seal("roster", content, owner), owner.public, verify)
 
 
 def test_foreign_and_changed_rosters_are_refused() -> None:

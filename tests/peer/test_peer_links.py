@@ -48,6 +48,14 @@ def test_losses_are_those_since_they_were_last_asked_for() -> None:
     assert link.since_last() == 0.0
 
 
+@pytest.mark.parametrize(("number", "first"), [(1 << 61, 0), (1 << 61, 1 << 61), (101, 1), (3, 4)])
+def test_a_probe_that_nobody_sends_counts_for_nothing(number: int, first: int) -> None:
+    link = Link()
+    link.hear(1, 1)
+    link.hear(number, first)
+    assert link.as_dict() == {"probes": 1, "heard": 1, "loss": 0.0, "round_trip_s": None}
+
+
 @pytest.fixture
 def three(tmp_path: Path) -> FleetFolder:
     fleet = FleetFolder(tmp_path / "fleet")
@@ -106,6 +114,42 @@ def test_the_command_writes_a_trace_that_the_simulator_reads(
     assert np.diagonal(read_trace(Path("trace.npz")), axis1=1, axis2=2).tolist() == [[0.0, 0.0, 0.0]]
     with pytest.raises(UserError, match=".npz"):
         network_and_print(files, Path("network.json"), Path("trace.txt"), Path("fleet"))
+
+
+def test_devices_with_reliable_links_are_signed_into_clusters(
+    tmp_path: Path, three: FleetFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from d2dfl.cli.fleet import clusters_and_print
+
+    monkeypatch.chdir(tmp_path)
+    prints = {one: Home(tmp_path / one).key().fingerprint.hex() for one in ("a", "b", "c")}
+    losses = {"a": {"b": 0.3, "c": 0.01}, "b": {"a": 0.0, "c": 0.3}, "c": {"a": 0.02}}
+    files = []
+    for name, heard in losses.items():
+        path = exported(tmp_path, name)
+        content = json.loads(path.read_text())
+        path.write_text(json.dumps(content | {"links": {prints[who]: {"loss": loss} for who, loss in heard.items()}}))
+        files.append(path)
+    before = three.roster()
+    clusters_and_print(files, 0.05, 7.0, Path("fleet"))
+    assert capsys.readouterr().out == "cluster 0, 14 from outside: a, c\ncluster 1, 7 from outside: b\n"
+    after = three.roster()
+    assert (before.number, before.clusters) == (3, ([0, 0, 0], [0.0]))
+    assert (after.number, after.clusters) == (4, ([0, 1, 0], [14.0, 7.0]))
+    request = make_home(tmp_path / "d", "d", "data", ("x", "y"), "127.0.0.1:7447")
+    three.approve(read_request(request))
+    assert three.roster().clusters == ([0, 1, 0, 2], [14.0, 7.0, 7.0])  # who joined since is one by itself
+    assert three.revoke("c").clusters == ([0, 1, 0, 2], [7.0, 7.0, 7.0])
+    clusters_and_print([*files, _no_links(tmp_path)], 0.5, 7.0, Path("fleet"))
+    assert three.roster().clusters == ([0, 0, 1, 2], [14.0, 0.0, 7.0])
+
+
+def _no_links(folder: Path) -> Path:
+    """Of the device d, which has not run yet."""
+    own = Home(folder / "d").key().fingerprint.hex()
+    content = {"fingerprint": own, "labels": ["x", "y"], "counts": [1, 2], "grants": {}, "links": {}}
+    (folder / "d.json").write_text(json.dumps(content))
+    return folder / "d.json"
 
 
 @pytest.mark.parametrize(

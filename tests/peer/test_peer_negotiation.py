@@ -13,6 +13,7 @@ from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.protocol.own_clock import FINISH
 from d2dfl.peer.negotiation.attempt import Step
+from d2dfl.peer.negotiation.line import AHEAD, AHEAD_BYTES, Line
 from d2dfl.peer.simulator.devices import signed_policy
 from d2dfl.peer.simulator.talking import Talking, full_mesh
 from d2dfl.peer.wire import negotiation as say
@@ -136,6 +137,36 @@ def test_a_single_device_ends_at_once_and_two_find_a_link() -> None:
     assert fleet.stores[0].fact("graph") is not None
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_of_two_devices_one_may_have_a_single_label(at_once: bool) -> None:
+    """Neither knows whether the other would claim pairs of labels: none are claimed."""
+    counts = np.array([[60.0, 0.0, 0.0], [0.0, 40.0, 20.0]])
+    network = Network.from_arrays(
+        counts=counts,
+        threshold=np.full((2, 3), 20.0),
+        trust=np.ones((2, 2, 3), dtype=bool),
+        drop=np.array([[0.0, 0.1], [0.1, 0.0]]),
+        cluster=np.zeros(2, dtype=np.int32),
+    )
+    config = preset("best").with_(**{"discovery.edges": 2, "marginal.messages": 100})
+    fleet = Talking(network, config, at_once=at_once)
+    fleet.found()
+    assert fleet.edges() == {(0, 1), (1, 0)}
+
+
+def test_counts_are_summed_up_only_if_all_take_part() -> None:
+    """A caller that chooses who takes part, again and again, would learn by subtraction what each device holds."""
+    _, fleet = both(setting(4), 1)
+    chooser, fleet.keep = fleet.talk(0), True
+    chooser.calling.roster = fleet.roster.without("p3")  # as if the fleet were smaller
+    fleet.run(lambda: chooser.tries >= 3, 100.0)
+    assert {sender for sender, _, _ in fleet.bodies(say.Summed)} <= {0}
+    assert all(peer.refused["discovery: a sum that leaves somebody out"] for peer in fleet.peers[1:3])
+    chooser.calling.roster = fleet.roster
+    fleet.found()
+    assert {sender for sender, _, _ in fleet.bodies(say.Summed)} == {0, 1, 2, 3}
+
+
 def test_nothing_is_told_that_is_not_granted_nor_more_than_that() -> None:
     granted = 3
     _, fleet = both(setting(5), 0, keep=True, granted=granted)
@@ -245,3 +276,31 @@ def test_changed_messages_of_a_member_neither_crash_nor_hang_a_peer() -> None:
         except WireError:
             refused += 1
     assert refused > 200
+
+
+def test_a_number_far_above_all_others_is_refused() -> None:
+    """It would leave no number that anybody could invite with, and honest devices would blame each other."""
+    _, talking = both(setting(4), 0, at_once=True)
+    settings = talking.talk(0).plan.digest(talking.labels)
+    for other in range(3):
+        with pytest.raises(WireError, match="far above"):
+            talking.talk(other).receive(
+                talking.prints[3], say.encode_talk(say.Invite(bytes(32), 1 << 62, settings)), talking.now
+            )
+    talking.run(lambda: all(talking.talk(other).links() is not None for other in range(4)), 600.0)
+    assert not any(talking.talk(other).calling.strange for other in range(4))
+
+
+def test_what_comes_too_early_is_kept_up_to_a_bound_in_bytes() -> None:
+    _, talking = both(setting(4), 0, at_once=False)
+    talking.run(lambda: talking.talk(1).attempt is not None, 60.0)
+    attempt = talking.talk(1).attempt
+    assert attempt is not None
+    claims = say.Claims([(0, 1, 1 << 40)] * 14_000)
+    attempt.receive(3, claims, talking.now)
+    with pytest.raises(WireError, match="too early"):
+        attempt.receive(3, say.Claims([(0, 1, 1 << 40)] * 18_000), talking.now)
+    line = Line()
+    for number in range(1, AHEAD):
+        line.hear(number, 0, claims, 0.0)
+    assert sum(map(say.size_of, line.ahead.values())) <= AHEAD_BYTES

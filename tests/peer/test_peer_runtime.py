@@ -24,14 +24,18 @@ LABELS = ("cat", "dog")
 class Two:
     """Two peers in folders, on a board, with a clock that a test moves."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, skewed: bool = False) -> None:
         self.now = time.time()
         fleet, self.homes, board = FleetFolder(folder / "fleet"), list[Home](), Board()
         fleet.create()
         for number, name in enumerate(("kitchen", "hall")):
             (folder / name / "data").mkdir(parents=True)
             inputs = np.arange(40.0).reshape(20, 2) + 100 * number
-            np.savez(folder / name / "data" / "one.npz", inputs=inputs, targets=np.arange(20) % 2)
+            np.savez(
+                folder / name / "data" / "one.npz",
+                inputs=inputs,
+                targets=np.full(20, number) if skewed else np.arange(20) % 2,
+            )
             request = make_home(folder / name, name, "data", LABELS, f"127.0.0.1:{7000 + number}")
             fleet.approve(read_request(request))
             self.homes.append(Home(folder / name))
@@ -58,6 +62,18 @@ class Two:
             for one in self.running:
                 one.once()
 
+    def stay(self, times: int = 400) -> list[bytes]:
+        """For so many steps; the rounds that came to their end."""
+        found = []
+        for _ in range(times):
+            self.now += 0.3
+            for one in self.running:
+                one.once()
+                talk = one.peer.discovery
+                if one.round_over(stay=True) and talk is not None:
+                    found.append(talk.round)
+        return found
+
     def counts(self, which: int) -> dict[str, int]:
         return self.running[which].peer.store.counts()
 
@@ -66,6 +82,16 @@ class Two:
 def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Two]:
     monkeypatch.setattr("d2dfl.peer.runtime.LONGEST_NAP_S", 0.0)  # the clock is the test's
     found = Two(tmp_path)
+    yield found
+    for one in found.running:
+        one.peer.store.close()
+
+
+@pytest.fixture
+def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Two]:
+    """One has cats only, the other dogs."""
+    monkeypatch.setattr("d2dfl.peer.runtime.LONGEST_NAP_S", 0.0)
+    found = Two(tmp_path, skewed=True)
     yield found
     for one in found.running:
         one.peer.store.close()
@@ -131,3 +157,45 @@ def test_links_are_measured_and_written(two: Two) -> None:
         assert list(content["links"]) == [two.homes[other].key().fingerprint.hex()]
         assert link["loss"] == 0.0
         assert link["probes"] > 10
+
+
+def test_who_stays_goes_on_with_the_next_round_when_there_is_something_new(apart: Two) -> None:
+    apart.allow(GRANT.format(4))
+    for one in apart.running:
+        one.peer.follow(one.home.discovery(one.peer, apart.now))
+    first = apart.stay()
+    assert apart.counts(1) == {"cat": 4, "dog": 20}
+    assert apart.stay() == []  # nothing new
+    inputs = np.arange(60.0).reshape(30, 2) + 500
+    (apart.homes[0].folder / "data" / "two.npz").write_bytes(b"half of it")
+    assert apart.stay() == []
+    np.savez(apart.homes[0].folder / "data" / "two.npz", inputs=inputs, targets=np.zeros(30, dtype=np.int64))
+    second = apart.stay()
+    kinds = [json.loads(content)["kind"] for _, content, _ in apart.running[0].peer.store.audit()]
+    assert kinds.count("not-taken-in") == 1
+    assert apart.counts(0) == {"cat": 46}  # 16 and 30 new ones; the grant is used up
+    apart.allow(GRANT.format(100))
+    third = apart.stay()
+    assert len({*first, *second, *third}) == 3
+    assert apart.counts(1)["cat"] > 4
+
+
+def test_who_stays_with_a_graph_that_was_named_gives_what_is_granted_later(two: Two) -> None:
+    assert two.stay() == []
+    two.allow(GRANT.format(100))
+    assert two.stay() == []
+    assert two.counts(1) == {"cat": 13, "dog": 15}
+
+
+def test_who_is_alone_goes_on_asking_and_finds_who_comes_later(apart: Two) -> None:
+    apart.allow(GRANT.format(100))
+    early, late = apart.running
+    early.peer.follow(early.home.discovery(early.peer, apart.now))
+    for _ in range(200):
+        apart.now += 0.3
+        early.once()
+        assert not early.round_over(stay=False)
+    late.peer.follow(late.home.discovery(late.peer, apart.now))
+    apart.go(300)
+    assert all(one.finished() for one in apart.running)
+    assert apart.counts(1)["cat"] > 0

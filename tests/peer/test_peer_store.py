@@ -13,9 +13,10 @@ pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 from small_fleet import NOON_S, Small, fill, rules
 
 from d2dfl.errors import UserError
+from d2dfl.peer.auditing import exported_audit, verify_audit
 from d2dfl.peer.datapoints import arrays, dataset, take_in
 from d2dfl.peer.home import Home, make_home
-from d2dfl.peer.reports import check_clock, exported_audit, verify_audit
+from d2dfl.peer.preflight import check_clock
 from d2dfl.peer.store.operations import Erase, Fact, Note, Spend
 from d2dfl.peer.store.store import Store, StoreFullError
 

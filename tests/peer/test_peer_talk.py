@@ -19,7 +19,7 @@ from d2dfl.peer.negotiation.negotiation import Negotiation
 from d2dfl.peer.negotiation.plan import Plan
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.simulator.devices import signed_policy
-from d2dfl.peer.simulator.talking import GivenLosses, full_mesh
+from d2dfl.peer.simulator.talking import GivenLosses, full_mesh, in_clusters
 from d2dfl.peer.store.store import Store
 from d2dfl.peer.transports import Transport
 from d2dfl.peer.transports.memory import Board
@@ -43,16 +43,9 @@ class Fleet:
             Member(f"p{n}", key.public, self.boxes[n].public, f"127.0.0.1:{ports[n]}")
             for n, key in enumerate(self.keys)
         )
-        self.roster = Roster(1, self.owner.public, members)
+        self.roster = in_clusters(Roster(0, self.owner.public, members), network)
         self.inboxes = [Queue[bytes](10_000) for _ in range(size)]
-        self.plan = Plan(
-            config,
-            seed,
-            False,
-            gather_s=60.0,
-            cluster=tuple(network.cluster.tolist()),
-            budget=tuple(network.budget.tolist()),
-        )
+        self.plan = Plan(config, seed, False, gather_s=60.0)
         self.peers = [self._peer(number) for number in range(size)]
         self.ends: list[Transport] = []
         self.wanted = expected(network, config, seed)

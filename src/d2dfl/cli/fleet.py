@@ -82,6 +82,21 @@ def network_and_print(exports: list[Path], save: Path, trace: Path | None, folde
         )
 
 
+def clusters_and_print(exports: list[Path], reliability: float, allowance: float, folder: Path) -> None:
+    from d2dfl.peer.trace import network_of
+
+    fleet = FleetFolder(folder)
+    network = network_of(exports, fleet.roster(), reliability)
+    roster = fleet.sign_clusters(network.cluster.tolist(), allowance)
+    for number, budget in enumerate(roster.clusters[1]):
+        there = zip(roster.members, roster.cluster, strict=True)
+        names = [member.name for member, place in there if place == number and not member.revoked]
+        if not names:
+            continue
+        sys.stdout.write(plain(f"cluster {number}, {budget:g} from outside: {', '.join(names)}") + "\n")
+    say(f"signed roster number {roster.number}: give {folder / 'roster.json'} to a running peer with `d2dfl peer join`")
+
+
 def demo_and_print(devices: int, out: Path, seed: int, watching: "Watching") -> None:
     from d2dfl.peer.demo import run_demo
 

@@ -24,7 +24,7 @@ try:
 except ImportError:
     raise MissingExtraError("a peer", "msgspec and cryptography", "peer") from None
 
-from d2dfl.peer import reports
+from d2dfl.peer import auditing, preflight, reports
 from d2dfl.peer.datapoints import arrays, take_in
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.moves import MoveFile
@@ -84,14 +84,25 @@ def policy_and_print(folder: Path, sign: bool) -> None:
     for rule in found.grants:
         until = time.strftime("%Y-%m-%d", time.gmtime(rule.until_s - 1))
         labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
+        over = " (it is over)" if rule.until_s <= time.time() else ""
         sys.stdout.write(
-            plain(f"grant {name_of(rule.to or b'')}: {rule.number} each of {labels}, until {until}") + "\n"
+            plain(f"grant {name_of(rule.to or b'')}: {rule.number} each of {labels}, until {until}{over}") + "\n"
         )
     for rule in found.forbids:
         labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
         sys.stdout.write(plain(f"forbid {'everybody' if rule.to is None else name_of(rule.to)}: {labels}") + "\n")
     if not found.grants:
         sys.stdout.write("nothing is shared\n")
+
+
+def members_and_print(folder: Path) -> None:
+    home = Home(folder)
+    with reports.reading(home) as store:
+        roster, _ = home.roster(store)
+    for member, cluster in zip(roster.members, roster.clusters[0], strict=True):
+        more = ", thrown out" if member.revoked else ", this device" if member.public == home.key().public else ""
+        text = f"{member.name}  {member.fingerprint.hex()}  {member.address}  cluster {cluster}{more}"
+        sys.stdout.write(plain(text) + "\n")
 
 
 def _first_digits(who: bytes) -> str:
@@ -101,12 +112,12 @@ def _first_digits(who: bytes) -> str:
 def check_and_print(folder: Path, seconds: float) -> None:
     home = Home(folder)
     wrong = 0
-    for what, fine, said in reports.check(home):
+    for what, fine, said in preflight.check(home):
         wrong += not fine
         sys.stdout.write(plain(f"{'ok   ' if fine else 'WRONG'} {what}: {said}") + "\n")
     if not wrong and seconds:
         with locked(folder):
-            for name, answer in reports.who_answers(home, seconds).items():
+            for name, answer in preflight.who_answers(home, seconds).items():
                 text = "no answer" if answer is None else f"answers in {1000 * answer:.1f} ms"
                 sys.stdout.write(plain(f"{'ok   ' if answer is not None else '-    '} {name}: {text}") + "\n")
     if wrong:
@@ -120,7 +131,7 @@ def preview_and_print(folder: Path, graph: Path | None) -> None:
         text = f"{row['receiver']}: {row['would_give']} of {row['wanted']} with label {row['label']}{why}"
         sys.stdout.write(plain(text + (f", {row['given']} were given before" if row["given"] else "")) + "\n")
     if not rows:
-        sys.stdout.write("the graph has no link from this device\n")
+        sys.stdout.write("nothing would go from this device: no link, no datapoint or nobody else in the roster\n")
 
 
 @contextmanager
@@ -143,9 +154,9 @@ def opened(home: Home) -> Iterator["Store"]:
 def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float, moves: Path | None = None) -> None:
     home, clock = Home(folder), Clock()
     with opened(home) as store:
-        reports.check_clock(store, clock())
+        preflight.check_clock(store, clock())
         roster, _ = home.roster(store)
-        reports.check_certificate(home, home.key().public)
+        preflight.check_certificate(home, home.key().public)
         check_free(home.settings.listen)
         watch = None if moves is None else MoveFile(moves)
         found = home.graph(store.own, graph)
@@ -153,6 +164,10 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float, 
         if came:
             say(f"took in {came:,} datapoints")
         done, reasons = _run(home, store, clock, found, stay, seconds, watch)
+        if reasons is None:
+            raise UserError(
+                f"found no graph with the others in {seconds:g} s: nothing has moved; `d2dfl peer check` says who answers"
+            )
         roster, _ = home.roster(store)  # it may have grown
         for (receiver, label), why in sorted(reasons.items()):
             say(f"not all of {label} went to {roster.name_of(receiver)}: {why}")
@@ -190,7 +205,8 @@ def _run(
     stay: bool,
     seconds: float,
     watch: MoveFile | None,
-) -> tuple[bool, Reasons]:
+) -> tuple[bool, Reasons | None]:
+    """Whether the round was ended, and why less was given than the graph wants; None where there is no graph."""
     from d2dfl.peer.transports.zenoh import ZenohTransport
 
     inbox: Queue[bytes] = Queue(WAITING)
@@ -206,7 +222,9 @@ def _run(
             running.watch = watch
         signal.signal(signal.SIGTERM, _stop)
         try:
-            return running.until_done(stay, seconds), peer.giving.reasons
+            done = running.until_done(stay, seconds)
+            known = peer.discovery is not None and peer.discovery.links() is not None
+            return done, peer.giving.reasons if known else None
         except KeyboardInterrupt:
             raise KeyboardInterrupt("everything that was agreed is kept: the next start goes on") from None
         finally:
@@ -246,13 +264,13 @@ def status_and_print(folders: list[Path], as_json: bool) -> None:
 def audit_and_print(folder: Path, action: str, against: list[Path], as_json: bool) -> None:
     home = Home(folder)
     if action == "verify":
-        sys.stdout.write(reports.verify_audit(home, against) + "\n")
+        sys.stdout.write(auditing.verify_audit(home, against) + "\n")
     elif action != "show":
         raise UserError(f"audit cannot {action!r:.40}: give show or verify")
     elif as_json:
-        sys.stdout.write(json.dumps(reports.exported_audit(home)) + "\n")
+        sys.stdout.write(json.dumps(auditing.exported_audit(home)) + "\n")
     else:
-        for line in reports.audit_lines(home):
+        for line in auditing.audit_lines(home):
             when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(line["time"]))
             more = [f"{key} {str(line[key])[:16] if key in ('peer', 'digest') else str(line[key])[-16:] if key == 'transfer' else line[key]}"
                     for key in ("peer", "transfer", "points", "digest", "text") if key in line]  # fmt: skip
@@ -265,7 +283,7 @@ def forget_and_print(folder: Path, points: list[int]) -> None:
         with opened(home) as store:
             peer = home.peer(store, time.time())
             peer.forgetting.order(points, time.time())
-            waiting, used = len(store.pending_orders()), store.used_in(store.own, points)
+            waiting, used = len({receiver for _, receiver in store.pending_orders()}), store.used_in(store.own, points)
             peer.close(time.time())
     except TakenError:
         with reports.reading(home) as store:

@@ -15,11 +15,12 @@ import numpy as np
 
 from d2dfl.data.datasets import load
 from d2dfl.errors import UserError
+from d2dfl.peer.auditing import exported_audit, verify_audit
 from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.peer.page import write_page
-from d2dfl.peer.reports import exported_audit, reading, status, verify_audit
+from d2dfl.peer.reports import reading, status
 from d2dfl.peer.transports.zenoh import free_ports
 from d2dfl.rng import stream
 from d2dfl.storage import make_folder, write_whole

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from d2dfl.errors import UserError
 from d2dfl.peer.store.operations import Answered, Erase, Heard, Note, Operation, Order, Refuse, Seen, Stop
-from d2dfl.peer.wire.messages import MOST_FORGOTTEN, Forget, Forgotten, decode_points
+from d2dfl.peer.wire.messages import MOST_FORGOTTEN, MOST_USES, Forget, Forgotten, decode_points
 
 if TYPE_CHECKING:
     from d2dfl.peer.peer import Peer
@@ -34,7 +34,10 @@ class Forgetting:
         strange = [number for number in chosen if not 0 <= number < known]
         if strange:
             raise UserError(f"there never was a datapoint {strange[0]} of this device: they are 0 to {known - 1}")
-        order = peer.new_id()
+        chosen = tuple(number for number in chosen if not peer.store.is_forgotten(peer.own, number))
+        if not chosen:
+            raise UserError("that is forgotten already: `d2dfl peer status` says who has not confirmed it yet")
+        order = peer.new_id(repr(chosen).encode())
         receivers = tuple(sorted(peer.store.holders(chosen)))
         stopped = peer.store.transfers_with(chosen) & set(peer.giving.progress)
         peer.store.apply(
@@ -60,7 +63,7 @@ class Forgetting:
         peer, store, numbers = self.peer, self.peer.store, tuple(sorted(set(body.points)))
         if body.order[: len(sender)] != sender:
             return
-        used = store.used_in(sender, numbers)
+        used = _named(store.used_in(sender, numbers))
         if not all(store.is_forgotten(sender, number) for number in numbers):
             door = peer.door(sender, len(numbers), now)
             if door is None:
@@ -119,3 +122,10 @@ class Forgetting:
             for transfer in store.receiving(sender)
             if any(point.number in numbers for content in store.pieces(transfer) for point in decode_points(content))
         ]
+
+
+def _named(trainings: list[str]) -> list[str]:
+    """Their names, as many as a message may have, and how many more there are."""
+    if len(trainings) <= MOST_USES:
+        return trainings
+    return [*trainings[: MOST_USES - 1], f"and {len(trainings) - MOST_USES + 1:,} more"]

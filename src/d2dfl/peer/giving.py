@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from d2dfl.peer.handover.content import ROOM, cut, digest, encoded, labels_of
+from d2dfl.peer.handover.content import cut, digest, encoded, labels_of, size_of
 from d2dfl.peer.handover.limits import DAY_S, Meter
 from d2dfl.peer.handover.sender import Progress, Sender
 from d2dfl.peer.store.operations import Heard, Note, Operation, Plan, Seen
@@ -51,7 +51,7 @@ class Giving:
         today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points")
         allowed = max(0, min(wanted, room, today))
         points, cut_short = peer.store.free_points(label, receiver, allowed, peer.limits.memory_bytes)
-        if any(len(point.content) + ROOM > peer.limits.bytes_a_day for point in points):
+        if any(size_of(point) > peer.limits.bytes_a_day for point in points):
             return [], "a datapoint is larger than the day's limit of bytes"
         short = "the grant's number is used up" if room < min(wanted, today) else "the day's limit is reached"
         done = cut_short or len(points) == wanted
@@ -78,12 +78,10 @@ class Giving:
         return record.id
 
     def _planned(self, receiver: bytes, points: list[Point], round_: bytes, now: float) -> Outgoing:
-        peer, transfer = self.peer, self.peer.new_id()
-        salt, pieces = (
-            peer.secret(b"salt" + transfer),
-            cut(points, min(peer.limits.piece_bytes, peer.limits.bytes_a_day)),
-        )
+        peer, pieces = self.peer, cut(points, min(self.peer.limits.piece_bytes, self.peer.limits.bytes_a_day))
         contents, labels = encoded(pieces), labels_of(points)
+        transfer = peer.new_id(receiver + digest(b"", contents))
+        salt = peer.secret(b"salt" + transfer)
         whole = digest(salt, contents)
         numbers = tuple(tuple(point.number for point in piece) for piece in pieces)
         size = sum(map(len, contents))

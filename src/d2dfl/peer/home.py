@@ -4,6 +4,7 @@ import json
 import re
 import time
 import tomllib
+import unicodedata
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from d2dfl.errors import UserError
 from d2dfl.peer.discovery import DiscoveryProtocol, GraphFile, stored_graph
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.boxes import KeyBox
+from d2dfl.peer.identity.certificates import check_issued, validity
 from d2dfl.peer.identity.keys import Key, load_key, verify
 from d2dfl.peer.identity.roster import ADDRESS, NAME, Roster, make_request, open_roster
 from d2dfl.peer.identity.sealed import LARGEST
@@ -23,6 +25,7 @@ from d2dfl.peer.policy import NOTHING, Policy, open_policy, read_rules, sign_pol
 from d2dfl.peer.store.operations import Fact
 from d2dfl.peer.store.store import Store
 from d2dfl.peer.surroundings import PeerSurroundings
+from d2dfl.peer.wire.negotiation import MOST_TOLD
 from d2dfl.storage import TakenError, locked, make_folder, read_bytes, read_json, read_text, write_whole
 
 LIMITS = {  # peer.toml → bounds
@@ -38,7 +41,7 @@ EMPTY_POLICY = """\
 # Who may have what of this device. Nothing else is shared. After a change: d2dfl peer policy --sign
 #
 # [[grant]]
-# to = "64 hexadecimal digits"   # a receiver's fingerprint, as `d2dfl fleet status` shows it
+# to = "64 hexadecimal digits"   # a receiver's fingerprint, as `d2dfl peer members` shows it
 # labels = ["3", "7"]            # or ["*"]
 # number = 100                   # datapoints of each of these labels that it may ever see
 # until = 2027-06-30
@@ -104,7 +107,7 @@ class Home:
     def policy_bytes(self) -> bytes:
         return read_bytes(self.folder / "policy.signed", "a signed policy", LARGEST)
 
-    def peer(self, store: Store, now: float) -> Peer:
+    def peer(self, store: Store, now: float, doing: str = "started") -> Peer:
         """The peer that lives here, with its policy."""
         roster, document = self.roster(store)
         key = self.key()
@@ -113,7 +116,7 @@ class Home:
         peer = Peer(
             key, KeyBox(key), store, roster, document, now,
             owner=bytes(store.fact("owner")), limits=self.settings.limits, keep=self.settings.keep,
-            labels=self.settings.labels,
+            labels=self.settings.labels, doing=doing,
         )  # fmt: skip
         peer.set_policy(self.policy_bytes(), now)
         labels = json.dumps(self.settings.labels)
@@ -133,12 +136,21 @@ class Home:
             kept = stored_graph(str(document))
             if kept.round.hex() != done:
                 return kept
+        if len(self.settings.labels) > MOST_TOLD:
+            raise UserError(
+                f"there are {len(self.settings.labels):,} labels: devices find a graph themselves with at most {MOST_TOLD:,}; "
+                "give one with --graph"
+            )
         return Negotiation(PeerSurroundings(peer, now), self.settings.discovery.plan(), now, calls)
 
     def sign_policy(self, now: float) -> int:
         """Number and sign policy.toml; gives the number."""
         path = self.folder / "policy.toml"
         rules = read_rules(read_text(path, "a policy"), str(path))
+        named = {label for kind in rules.values() for rule in kind for label in rule["labels"]}
+        strange = sorted(named - {*self.settings.labels, "*"})
+        if strange:  # a forbid with a typing error would forbid nothing
+            raise UserError(f"{path} names the label {strange[0]!r:.60}, which peer.toml does not: nothing was signed")
         owner = load_key(self.folder / "owner.key")
         store = self.store(read_only=True)
         try:
@@ -171,6 +183,10 @@ class Home:
             roster = open_roster(document, None if known is None else bytes(known), verify, str(admission))
             if roster.active(self.key().fingerprint) is None:
                 raise UserError(f"{admission} admits other devices than {self.settings.name}")
+            if "certificate" in parts:
+                pem = parts["certificate"].encode()
+                validity(pem, self.key().public, str(admission))
+                check_issued(pem, parts["authority"].encode(), roster.owner, str(admission))
             old = store.fact("roster")
             for part in ("certificate", "authority"):
                 if part in parts:
@@ -200,13 +216,14 @@ def make_home(
     taken = [one for one in ("peer.toml", "device.key", "store.db") if (folder / one).exists()]
     if taken:
         raise UserError(f"{folder / taken[0]} is there already: a peer lives in a folder of its own")
-    make_folder(folder)
     lines = [f"name = {json.dumps(name)}", f"data = {json.dumps(data)}", f"labels = {json.dumps(list(labels))}"]
     lines += [f"listen = {json.dumps(listen)}", 'keep = "move"   # or "copy"', f"graph = {json.dumps(graph)}", ""]
     lines += ["[limits]", "points_a_day = 100000", "bytes_a_day = 10000000000", "bytes_a_second = 100000000", ""]
     settings = "\n".join(lines)
     read_settings_text(settings, "peer.toml")
     device, owner = Key.new(), Key.new()
+    wish = make_request(name, address, device, KeyBox(device).public)
+    make_folder(folder)
     device.save(folder / "device.key")
     owner.save(folder / "owner.key")
     store = Store(folder / "store.db", device.fingerprint)
@@ -215,7 +232,7 @@ def make_home(
     write_whole(folder / "policy.toml", EMPTY_POLICY.encode())
     write_whole(folder / "policy.signed", sign_policy(read_rules(EMPTY_POLICY, "policy.toml"), 1, owner))
     request = folder / f"{name}.request"
-    write_whole(request, make_request(name, address, device, KeyBox(device).public))
+    write_whole(request, wish)
     write_whole(folder / "peer.toml", settings.encode())  # last: a folder with it is whole
     return request
 
@@ -236,6 +253,7 @@ def read_settings_text(text: str, what: str) -> Settings:
     labels = content.get("labels")
     if not isinstance(labels, list) or not 0 < len(labels) <= MOST_LABELS or not all(map(_is_label, labels)):
         raise UserError(f"{what}: labels is {labels!r:.60}: give the names of all labels, the same on every device")
+    labels = [unicodedata.normalize("NFC", label) for label in labels]  # letters that look alike are alike
     if len(set(labels)) < len(labels):
         raise UserError(f"{what}: a label stands twice in labels")
     for part in ("name", "data", "listen"):

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from d2dfl.errors import UserError
@@ -59,6 +60,12 @@ class FleetFolder:
     def revoke(self, name: str) -> Roster:
         """Throw a device out; the newer roster spreads with the next device that joins it."""
         roster = self.roster().without(name)
+        write_whole(self.folder / "roster.json", roster.sealed(self.key()))
+        return roster
+
+    def sign_clusters(self, cluster: Sequence[int], allowance: float) -> Roster:
+        """Put the devices into clusters; the newer roster spreads likewise."""
+        roster = self.roster().in_clusters(cluster, allowance)
         write_whole(self.folder / "roster.json", roster.sealed(self.key()))
         return roster
 

@@ -8,6 +8,7 @@ Its store is written in one transaction for every event, and only then are frame
 or random source in here.
 """
 
+import hashlib
 import hmac
 import math
 from collections import Counter
@@ -50,6 +51,7 @@ class Peer:
         keep: str = "move",
         labels: tuple[str, ...] = (),
         check: Verify = verify,
+        doing: str = "started",
     ) -> None:
         self.own, self.box = fingerprint(signer.public), box
         self.store, self.roster, self.roster_document = store, roster, roster_document
@@ -67,8 +69,9 @@ class Peer:
         self._seen: dict[bytes, tuple[int, int]] = {}
         self._newest = 0  # policy that was obeyed, also while it could not be stored
         self._hello_s = now
+        self.attempts = 0  # discoveries that it has called in this run
         self.run = int(store.fact("run")) + 1
-        store.apply([Fact("run", self.run), Note("started", text=f"run {self.run}")], now)
+        store.apply([Fact("run", self.run), Note(doing, text=f"run {self.run}")], now)
         self._writer = Writer(signer, box, self.run)
         self.receiver = Receiver(store, self.limits, frozenset(labels))
         self.giving = Giving(self, now)
@@ -128,12 +131,14 @@ class Peer:
     def set_policy(self, data: bytes, now: float) -> str | None:
         """Obey a newer policy from now on. One that is older or not whole is refused, says why, and nothing is shared until a valid one comes."""
         try:
-            policy = open_policy(data, self.owner, self.check)
+            policy, print_ = open_policy(data, self.owner, self.check), hashlib.sha256(data).digest()
             newest = max(int(self.store.fact("policy") or 0), self._newest)
             if policy.number < newest:
                 raise UserError(
                     f"the policy is number {policy.number}, and {newest} was in force: an older one is refused"
                 )
+            if policy.number == self.store.fact("policy") and (self.store.fact("policy_digest") or print_) != print_:
+                raise UserError(f"two policies have the number {policy.number}: sign it again")
         except UserError as error:
             self.policy, self.policies_read = NOTHING, self.policies_read + 1
             self.store.apply([Note("policy-refused", text=str(error)[:200])], now)
@@ -142,7 +147,8 @@ class Peer:
         changed, self.policy = policy != self.policy, policy  # at once: a full disk must not delay a revocation
         self._newest, self.policies_read = policy.number, self.policies_read + 1
         if policy.number != self.store.fact("policy"):
-            self.store.apply([Fact("policy", policy.number), Note("policy", text=f"number {policy.number}")], now)
+            facts = [Fact("policy", policy.number), Fact("policy_digest", print_)]
+            self.store.apply([*facts, Note("policy", text=f"number {policy.number}")], now)
         if changed:
             self.giving.look_again(now)
         return None
@@ -243,9 +249,10 @@ class Peer:
     def door(self, sender: bytes, number: int, now: float) -> Spend | None:
         return self.answering.door(sender, number, now)
 
-    def new_id(self) -> bytes:
-        """The id of the next transfer or order."""
-        return self.own + int(self.store.fact("transfers")).to_bytes(8, "big")
+    def new_id(self, about: bytes) -> bytes:
+        """The id of the next transfer or order. What it is about is in it: a store from a backup gives no old id to anything else."""
+        place = int(self.store.fact("transfers")).to_bytes(8, "big")
+        return self.own + hashlib.sha256(b"d2dfl/id/1" + place + about).digest()[:8]
 
     def last_seen(self, sender: bytes) -> tuple[int, int]:
         if sender not in self._seen:

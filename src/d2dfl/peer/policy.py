@@ -15,6 +15,7 @@
 
 import datetime
 import tomllib
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +114,7 @@ def _plain_rule(item: Any, kind: str, what: str) -> dict[str, Any]:
     texts = isinstance(labels, list) and all(isinstance(one, str) and 0 < len(one) <= LONGEST_LABEL for one in labels)
     if not texts or not labels:
         raise UserError(f'{what}: labels is {labels!r:.80}: give a list of names, or ["*"]')
+    labels = [unicodedata.normalize("NFC", one) for one in labels]
     if kind == "forbid":
         return {"to": to.lower(), "labels": labels}
     number, until = item["number"], item["until"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 KEPT = 100  # probes of a series before a new one begins, and round trips that are remembered
+MOST = 1 << 40  # probes of one process: ten a second for 3,000 years
 
 
 @dataclass
@@ -17,6 +18,7 @@ class Link:
     number: int = 0  # the last probe that was sent there
     first: int = 1  # where the series that is sent began
     series: int = 0  # where the series that is heard began
+    start: int = 0  # its first number that counts: what was sent before anything was heard is no loss
     last: int = 0  # its last number that was heard
     heard: int = 0  # how many of it were heard
     done: tuple[int, int] = (0, 0)  # sent and heard of the series before
@@ -27,7 +29,7 @@ class Link:
     @property
     def probes(self) -> tuple[int, int]:
         """Probes that the other has sent, and how many of them were heard: of this series and the one before."""
-        sent = self.last - self.series + 1 if self.heard else 0
+        sent = self.last - self.start + 1 if self.heard else 0
         return sent + self.done[0], self.heard + self.done[1]
 
     @property
@@ -48,13 +50,14 @@ class Link:
 
     def hear(self, number: int, first: int) -> None:
         """A probe of the other came; frames come in order or not at all."""
-        if first > number:
+        if not 0 <= number - first < KEPT or number > MOST:  # nobody who counts as above says this
             return
         again = number <= self.last  # its process has started anew, and its series with it
         if first != self.series or again:
             began = self.heard and not again and first > self.last
-            self.done = (first - self.series, self.heard) if began else (0, 0)
-            self.series, self.last, self.heard = first, first - 1, 0
+            self.done = (first - self.start, self.heard) if began else (0, 0)
+            self.series, self.start, self.heard = first, first if began else number, 0
+            self.last = self.start - 1
         self.total = self.total[0] + number - self.last, self.total[1] + 1
         self.last, self.heard = number, self.heard + 1
 

@@ -1,6 +1,7 @@
 """A peer at work: the one thread that owns the peer and its store, fed by a transport through a bounded queue."""
 
 import json
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -11,9 +12,12 @@ from queue import Empty, Queue
 from typing import Any
 
 from d2dfl.errors import UserError
+from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.sealed import LARGEST
 from d2dfl.peer.measured import LINKS
+from d2dfl.peer.negotiation.negotiation import Negotiation
+from d2dfl.peer.news import News
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.radio import signal_dbm
 from d2dfl.peer.store.operations import Fact
@@ -53,10 +57,15 @@ class Running:
     watch: Callable[[Peer, float], None] = lambda peer, now: None  # whenever something may have changed
     _told: bytes = b""  # the round of which it was told
     history: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MOMENTS))  # losses as time goes by
+    news: News = field(init=False)
+    _calm_s: float = math.inf  # since when the round is done
     _look_s: float = 0.0
     _probe_s: float = 0.0
     _links_s: float = 0.0
     _policy: bytes = b""
+
+    def __post_init__(self) -> None:
+        self.news = News(self.home)
 
     def once(self) -> None:
         """Wait a little for frames, handle what came, do what is due, send what came out."""
@@ -108,7 +117,7 @@ class Running:
                 self.peer.set_roster(str(wish["roster"]).encode(), now)
             else:
                 self.peer.forgetting.order([int(number) for number in wish["forget"]], now)
-        except (UserError, KeyError, TypeError, ValueError):
+        except (UserError, KeyError, TypeError, ValueError, OverflowError):
             pass  # whoever wrote it was told; it must not be tried again
         path.unlink(missing_ok=True)
 
@@ -141,21 +150,30 @@ class Running:
         return peer.giving.idle and not peer.forgetting.waiting and expected <= peer.finished
 
     def until_done(self, stay: bool, seconds: float) -> bool:
-        """Run the round to its end; False where time was out first. Who stays goes on with the next when somebody calls for it."""
-        end, calm_s = self.clock() + seconds, None
-        linger_s = 2.0 * self.peer.limits.hello_s if stay else LINGER_S  # others may have missed that it is finished
+        """Run the round to its end; False where time was out first. Who stays goes on with the next one (news.py says when)."""
+        end = self.clock() + seconds
         while stay or self.clock() < end:
             self.once()
-            if not self.finished():
-                calm_s = None
-                continue
-            calm_s = self.clock() if calm_s is None else calm_s
-            if self.clock() - calm_s > linger_s:
-                self.mark_done()
-                if not stay:
-                    return True
-                self.peer.follow(self.home.discovery(self.peer, self.clock(), calls=False))
+            if self.round_over(stay) and not stay:
+                return True
         return False
+
+    def round_over(self, stay: bool) -> bool:
+        """Whether the round is done, and has been for a while: others may have missed that. Who stays is then ready for the next."""
+        talk, now = self.peer.discovery, self.clock()
+        if stay and isinstance(talk, Negotiation) and talk.attempt is None:
+            self.news.look(self.peer, talk, now)
+        if not self.finished() or (stay and isinstance(talk, GraphFile)):  # one that was named is followed on
+            self._calm_s = math.inf
+            return False
+        self._calm_s = min(self._calm_s, now)
+        if now - self._calm_s <= (2.0 * self.peer.limits.hello_s if stay else LINGER_S):
+            return False
+        self.mark_done()
+        if stay:
+            self.news.forget_all_before(self.peer)
+            self.peer.follow(self.home.discovery(self.peer, now, calls=False))
+        return True
 
     def mark_done(self) -> None:
         """The next start begins another round."""

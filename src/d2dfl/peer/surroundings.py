@@ -38,5 +38,6 @@ class PeerSurroundings:
     def secret(self, purpose: bytes) -> bytes:
         return self._peer.secret(purpose)
 
-    def run(self) -> int:
-        return self._peer.run
+    def next_attempt(self) -> bytes:
+        self._peer.attempts += 1
+        return b"%d/%d" % (self._peer.run, self._peer.attempts)

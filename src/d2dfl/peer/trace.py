@@ -1,13 +1,14 @@
 """Measured links of a fleet as a network file that `d2dfl discover --network` reads."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.config import Config
+from d2dfl.config import ChannelConfig, Config
 from d2dfl.errors import UserError
 from d2dfl.network.network import Network, thresholds
 from d2dfl.peer.identity.roster import Roster
@@ -18,13 +19,22 @@ STEP_S = 30.0  # between moments of a trace
 LONGEST_TRACE_S = 7 * 86_400.0
 
 
-def network_of(exports: list[Path], roster: Roster) -> Network:
-    """A network of all members, in the order of the roster. A link that nobody measured counts as none."""
-    return described_network(_read(exports), roster)
+def network_of(exports: list[Path], roster: Roster, reliability: float | None = None) -> Network:
+    """A network of all members, in the order of the roster. A link that nobody measured counts as none.
+
+    Devices of a cluster lose at most `reliability` of what they send to each other.
+    """
+    gone = {member.fingerprint.hex() for member in roster.members if member.revoked}
+    found = {own: content for own, content in _read(exports).items() if own not in gone}
+    return described_network(found, roster, reliability=reliability)
 
 
 def described_network(
-    found: Mapping[str, Mapping[str, Any]], roster: Roster, unmeasured: float = 1.0, threshold: str | None = None
+    found: Mapping[str, Mapping[str, Any]],
+    roster: Roster,
+    unmeasured: float = 1.0,
+    threshold: str | None = None,
+    reliability: float | None = None,
 ) -> Network:
     """The same of what devices say of themselves, by fingerprint; `unmeasured`: the loss of a link that nobody measured."""
     order = [member.fingerprint.hex() for member in roster.members]
@@ -49,8 +59,9 @@ def described_network(
             loss = (found[own]["links"].get(print_) or {}).get("loss")
             if loss is not None and print_ in found:
                 drop[device, other] = loss
+    channel = ChannelConfig() if reliability is None else replace(ChannelConfig(), reliability=reliability)
     wanted = thresholds(counts, threshold or Config().network.threshold)
-    return Network.from_arrays(counts=counts, threshold=wanted, trust=trust, drop=drop)
+    return Network.from_arrays(counts=counts, threshold=wanted, trust=trust, drop=drop, config=channel)
 
 
 def _read(exports: list[Path]) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Commands of a fleet: fleet demo, approve, revoke, status, network."""
+"""Commands of a fleet: fleet demo, approve, revoke, status, network, clusters."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +13,9 @@ fleet_app = typer.Typer(help="Many devices: who belongs together, and how they a
 
 FleetFolder = Annotated[Path, typer.Option("--fleet", help="Folder with the roster and its owner's key.")]
 FLEET = Path("fleet")
+Exports = Annotated[
+    list[Path], typer.Argument(help="What `peer export FILE.json` wrote on each device.", show_default=False)
+]
 
 
 @fleet_app.command("demo")
@@ -83,9 +86,7 @@ def status(
 @fleet_app.command("network")
 @command
 def network(
-    exports: Annotated[
-        list[Path], typer.Argument(help="What `peer export FILE.json` wrote on each device.", show_default=False)
-    ],
+    exports: Exports,
     save: Annotated[Path, typer.Option(help="File to write: .npz or .json.", show_default=False)],
     trace: Annotated[
         Path | None,
@@ -97,3 +98,24 @@ def network(
     from d2dfl.cli.fleet import network_and_print
 
     network_and_print(exports, save, trace, fleet)
+
+
+@fleet_app.command("clusters")
+@command
+def clusters(
+    exports: Exports,
+    allowance: Annotated[
+        float,
+        typer.Option(
+            help="Datapoints a device that a cluster may take from others.", min=0, max=1e9, show_default=False
+        ),
+    ],
+    reliability: Annotated[
+        float, typer.Option(help="Share of packets that two devices of a cluster may lose, each way.", min=0, max=1)
+    ] = 0.05,
+    fleet: FleetFolder = FLEET,
+) -> None:
+    """Put devices with reliable links into clusters, as they were measured, and sign it into the roster."""
+    from d2dfl.cli.fleet import clusters_and_print
+
+    clusters_and_print(exports, reliability, allowance, fleet)

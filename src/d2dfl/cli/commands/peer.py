@@ -1,4 +1,4 @@
-"""Commands of one device: peer init, join, policy, check, run, status, audit, forget, export."""
+"""Commands of one device: peer init, join, members, policy, check, run, status, audit, forget, export."""
 
 from pathlib import Path
 from typing import Annotated
@@ -51,6 +51,15 @@ def join(
     from d2dfl.cli.peer import join_and_print
 
     join_and_print(home, admission)
+
+
+@peer_app.command("members")
+@command
+def members(home: HomeFolder = HERE) -> None:
+    """Who is in the roster, as this device knows it: names, whole fingerprints, addresses."""
+    from d2dfl.cli.peer import members_and_print
+
+    members_and_print(home)
 
 
 @peer_app.command("policy")

@@ -44,28 +44,43 @@ class Receiver:
         if isinstance(message, Offer):
             return "good" if record.phase != "unknown" or self._welcome(record, message, now) else "bad"
         if isinstance(message, Piece):
-            return self._piece_event(record, message)
+            return self._piece_event(record, message, now)
         if isinstance(message, Commit):
             if record.phase != "receiving" or record.next < record.pieces:
                 return "partial"
-            return "whole" if is_whole(record, self.reader.pieces(record.id)) else "broken"
+            if self._spent(now, "received points") + record.points > self.limits.points_a_day:
+                return "bad"
+            return "whole" if is_whole(record, self.reader.pieces(record.id), self.reader.form()) else "broken"
         return "ask" if isinstance(message, Ask) else "cancel"
 
-    def _piece_event(self, record: Incoming, message: Piece) -> str:
+    def _piece_event(self, record: Incoming, message: Piece, now: float) -> str:
         if record.phase != "receiving" or message.number != record.next or record.next >= record.pieces:
             return "other"
         if len(message.content) > record.left:
             return "broken"
+        if self._spent(now, "received bytes") + len(message.content) > self.limits.bytes_a_day:
+            return "bad"
         try:
             points = decode_points(message.content)
         except WireError:
             return "broken"
-        form = self.reader.form() or points[0].form
+        form = self._form(record) or points[0].form
         return "next" if all(point.fits and point.form == form for point in points) else "broken"
 
+    def _form(self, record: Incoming) -> str | None:
+        """What datapoints here look like; while there are none, those of the transfer's first piece."""
+        first = next(self.reader.pieces(record.id), None) if record.next else None
+        return self.reader.form() or (None if first is None else decode_points(first)[0].form)
+
+    def _spent(self, now: float, what: str) -> int:
+        return self.reader.spent(int(now // DAY_S), what)
+
     def _welcome(self, record: Incoming, offer: Offer, now: float) -> bool:
-        """Whether the limits of a day, and of what one sender may have open, leave room."""
-        points, day = sum(number for _, number in offer.labels), int(now // DAY_S)
+        """Whether the limits of a day, and of what one sender may have open, leave room.
+
+        An offer reserves nothing: what comes is counted when it comes, so nobody uses up a day with words.
+        """
+        points = sum(number for _, number in offer.labels)
         names = [name for name, _ in offer.labels]
         return (
             0 < points <= MOST_POINTS
@@ -74,26 +89,28 @@ class Receiver:
             and offer.pieces <= points
             and offer.size <= 2 * self.limits.memory_bytes
             and len(self.reader.receiving(record.sender)) < self.limits.open_from_one
-            and self.reader.spent(day, "received points") + points <= self.limits.points_a_day
-            and self.reader.spent(day, "received bytes") + offer.size <= self.limits.bytes_a_day
+            and self._spent(now, "received points") + points <= self.limits.points_a_day
+            and self._spent(now, "received bytes") + offer.size <= self.limits.bytes_a_day
         )
 
     def _open(self, record: Incoming, offer: Offer, now: float) -> list[Operation]:
-        day, labels = int(now // DAY_S), tuple((name, number) for name, number in offer.labels)
+        labels = tuple((name, number) for name, number in offer.labels)
         points = sum(number for _, number in labels)
         return [
             Open(record.id, record.sender, offer.pieces, offer.size, offer.salt, offer.digest, labels),
-            Spend(day, "received points", points),
-            Spend(day, "received bytes", offer.size),
             Note("offered", record.sender, record.id, points, offer.digest),
         ]
 
     def _keep(self, record: Incoming, piece: Piece, now: float) -> list[Operation]:
-        return [Keep(record.id, piece.number, piece.content)]
+        return [
+            Keep(record.id, piece.number, piece.content),
+            Spend(int(now // DAY_S), "received bytes", len(piece.content)),
+        ]
 
     def _adopt(self, record: Incoming, message: Commit, now: float) -> list[Operation]:
         return [
             Adopt(record.id, record.sender),
+            Spend(int(now // DAY_S), "received points", record.points),
             Note("received", record.sender, record.id, record.points, record.digest),
         ]
 

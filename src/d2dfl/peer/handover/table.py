@@ -45,7 +45,7 @@ SENDER: Final[Table] = {
     **{(state, "expelled"): ("returned", ("take_back",)) for state in OPEN},
 }
 
-# The receiver. It answers everything with a Status. `good` and `bad` offers: whether it may and wants to take them; `next`
+# The receiver. It answers everything with a Status. `good` and `bad`: whether the limits of a day leave room; `next`
 # and `other` pieces: whether it is the one it waits for; `whole`, `partial` and `broken`: what a Commit finds.
 RECEIVER: Final[Table] = {
     ("unknown", "good"): ("receiving", ("open", "tell")),
@@ -55,7 +55,7 @@ RECEIVER: Final[Table] = {
     ("unknown", "ask"): ("unknown", ("tell",)),
     ("unknown", "cancel"): ("refused", ("refuse", "tell")),
     ("receiving", "good"): ("receiving", ("tell",)),
-    ("receiving", "bad"): ("receiving", ("tell",)),
+    ("receiving", "bad"): ("refused", ("refuse", "tell")),
     ("receiving", "next"): ("receiving", ("keep", "tell")),
     ("receiving", "other"): ("receiving", ("tell",)),
     ("receiving", "partial"): ("receiving", ("tell",)),

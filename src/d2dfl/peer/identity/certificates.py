@@ -4,6 +4,7 @@ import datetime
 import ipaddress
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -62,6 +63,19 @@ def validity(pem: bytes, public: bytes, what: str) -> tuple[datetime.datetime, d
     if not isinstance(key, Ed25519PublicKey) or key.public_bytes_raw() != public:
         raise UserError(f"{what} is the certificate of another key: get it anew from the roster's owner")
     return found.not_valid_before_utc, found.not_valid_after_utc
+
+
+def check_issued(certificate: bytes, fence: bytes, owner: bytes, what: str) -> None:
+    """Refuse a certificate that was not issued with the key of the roster's owner, or an authority that is not that key's."""
+    try:
+        own, found = x509.load_pem_x509_certificate(certificate), x509.load_pem_x509_certificate(fence)
+        found.verify_directly_issued_by(found)
+        own.verify_directly_issued_by(found)
+        key = found.public_key()
+    except (ValueError, TypeError, InvalidSignature):
+        raise UserError(f"{what} holds a certificate that its authority did not issue: get it anew") from None
+    if not isinstance(key, Ed25519PublicKey) or key.public_bytes_raw() != owner:
+        raise UserError(f"{what} holds certificates of somebody else than the roster's owner: get it anew")
 
 
 def _builder(

@@ -5,7 +5,8 @@ same owner signed takes it. A device that was thrown out keeps its place, marked
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from d2dfl.peer.identity.sealed import seal, unseal
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 ADDRESS = re.compile(r"([A-Za-z0-9.-]{1,200}|\[[0-9a-fA-F:]{2,40}\]):([0-9]{1,5})")
 MOST_MEMBERS = 2000
+MOST_ALLOWED = 1e9  # datapoints a device
 KIND, REQUEST = "roster", "request"
 
 
@@ -42,6 +44,8 @@ class Roster:
     number: int
     owner: bytes  # public key
     members: tuple[Member, ...]
+    cluster: tuple[int, ...] = ()  # reliable cluster of each of the first members; () while all are one
+    allowance: float = 0.0  # datapoints that a cluster may take from outside, for each of its devices
 
     @cached_property
     def by_fingerprint(self) -> dict[bytes, Member]:
@@ -51,6 +55,20 @@ class Roster:
         """The member with this fingerprint, unless it was thrown out."""
         member = self.by_fingerprint.get(who)
         return None if member is None or member.revoked else member
+
+    @cached_property
+    def clusters(self) -> tuple[list[int], list[float]]:
+        """The reliable cluster of each member, and the budget of each cluster. Who joined since they were made is one by itself."""
+        if not self.cluster:
+            return [0] * len(self.members), [0.0]
+        alone = len(self.members) - len(self.cluster)
+        found = [*self.cluster, *range(max(self.cluster) + 1, max(self.cluster) + 1 + alone)]
+        size = Counter(place for place, member in zip(found, self.members, strict=True) if not member.revoked)
+        return found, [self.allowance * size[place] for place in range(max(found) + 1)]
+
+    def in_clusters(self, cluster: Sequence[int], allowance: float) -> "Roster":
+        """A newer roster with these clusters."""
+        return replace(self, number=self.number + 1, cluster=tuple(cluster), allowance=allowance)
 
     def others(self, own: bytes) -> Iterator[Member]:
         """All who may be spoken to."""
@@ -96,7 +114,10 @@ class Roster:
             }
             for item in self.members
         ]
-        return seal(KIND, {"number": self.number, "members": members}, signer)
+        content: dict[str, Any] = {"number": self.number, "members": members}
+        if self.cluster:
+            content |= {"cluster": list(self.cluster), "allowance": self.allowance}
+        return seal(KIND, content, signer)
 
 
 def open_roster(data: bytes, owner: bytes | None, verify: Verify, what: str = "the roster") -> Roster:
@@ -104,11 +125,14 @@ def open_roster(data: bytes, owner: bytes | None, verify: Verify, what: str = "t
     content, public = unseal(KIND, data, verify, owner, what)
     try:
         members = tuple(_member(item, what) for item in _listed(content["members"]))
-        roster = Roster(_whole(content["number"]), public, members)
+        cluster = tuple(_place(place) for place in _listed(content.get("cluster", [])))
+        roster = Roster(_whole(content["number"]), public, members, cluster, _amount(content.get("allowance", 0.0)))
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, UserError):
             raise
         raise UserError(f"{what} lacks a part of it, or holds one that is none") from None
+    if len(cluster) > len(members):
+        raise UserError(f"{what} puts more devices into clusters than it has")
     if len(roster.by_fingerprint) < len(members) or len({item.name for item in members}) < len(members):
         raise UserError(f"{what} names a device twice")
     return roster
@@ -155,6 +179,18 @@ def _listed(items: Any) -> list[Any]:
     if not isinstance(items, list) or len(items) > MOST_MEMBERS:
         raise ValueError
     return items
+
+
+def _place(place: Any) -> int:
+    if type(place) is not int or not 0 <= place < MOST_MEMBERS:
+        raise ValueError
+    return place
+
+
+def _amount(amount: Any) -> float:
+    if not isinstance(amount, int | float) or isinstance(amount, bool) or not 0.0 <= amount <= MOST_ALLOWED:
+        raise ValueError
+    return float(amount)
 
 
 def _whole(number: Any) -> int:

@@ -13,22 +13,22 @@ import math
 from collections import Counter
 from dataclasses import replace
 from enum import IntEnum
-from typing import Protocol
 
 import numpy as np
 
-from d2dfl.discovery.plain.reference import LEAST
 from d2dfl.discovery.protocol import messages as learner
 from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.peer.negotiation import consent
 from d2dfl.peer.negotiation.checks import Questions
 from d2dfl.peer.negotiation.learner import Claiming, Seat
+from d2dfl.peer.negotiation.settling import Settling
 from d2dfl.peer.negotiation.sums import FEWEST, Sums
 from d2dfl.peer.wire import negotiation as say
 from d2dfl.peer.wire.messages import WireError
 
 HELD = 4096  # messages that may come before this device is there
+HELD_BYTES = 1 << 18  # of these, of one sender
 FAULTS = (AssertionError, LookupError, StopIteration, ArithmeticError, ValueError, TypeError)
 
 
@@ -56,33 +56,25 @@ NEEDED = {  # from which step on a message can be understood; before, it is kept
 }
 
 
-class Rooms(Protocol):
-    """What each of the others may have of this device now, by label: asked again for every message."""
-
-    def __call__(self, other: int, now: float) -> consent.Room: ...
-
-
 class Attempt:
     """This device's part."""
 
-    def __init__(self, seat: Seat, room: Rooms, mask_seed: bytes, session: bytes) -> None:
+    def __init__(self, seat: Seat, room: consent.Rooms, mask_seed: bytes, session: bytes) -> None:
         self.seat, self.room = seat, room
         self.step = Step.SUMMING
         self.outbox: list[tuple[int, say.Content]] = []
         self.sent: Counter[str] = Counter()  # messages by kind
         self.wake_s = math.inf
-        self.gives: dict[int, list[int]] = {}  # receiver → datapoints of each label
-        self.gets: dict[int, list[int]] = {}
+        self.settling = Settling(room)
         self._sums = Sums(seat.number, seat.size, len(seat.counts), mask_seed, session)
         self._held: list[tuple[int, say.Content]] = []
+        self._held_bytes: Counter[int] = Counter()  # by sender
         self._questions = Questions()
         self._introduced: set[int] = set()
         self._device: Device | None = None
         self._claiming: Claiming | None = None
         self._spread = 0.0
         self._lists = 0  # rounds of the list that this device has seen
-        self._asks: set[int] = set()  # over whose links something is to come, and is not settled
-        self._asked: set[int] = set()  # who is to ask for it
 
     @property
     def device(self) -> Device:
@@ -90,20 +82,19 @@ class Attempt:
         return self._device
 
     def begin(self, now: float) -> None:
-        if self.seat.size == 1:
-            self.step = Step.SETTLED
-            return
-        if self.seat.size < FEWEST:  # of two, a sum would tell each what the other holds
+        # Of two, a sum would tell each what the other holds; of some, who compares sums would learn what others hold.
+        if self.seat.size >= FEWEST:
+            self._put(self._sums.begin())
+        if self.seat.size < FEWEST or not self.seat.agreed.whole:
             self.seat.population = [1.0 / len(self.seat.counts)] * len(self.seat.counts)
             self._introduce(now)
-        else:
-            self._put(self._sums.begin())
         self._go_on(now)
 
     def receive(self, sender: int, content: say.Content, now: float) -> None:
         """Raises a WireError for what does not fit."""
         if self.step < NEEDED.get(type(content), Step.REVISING):
-            if len(self._held) >= HELD:
+            self._held_bytes[sender] += say.size_of(content)
+            if len(self._held) >= HELD or self._held_bytes[sender] > HELD_BYTES:
                 raise WireError("too early")
             self._held.append((sender, content))
             return
@@ -156,14 +147,16 @@ class Attempt:
         elif self.step == Step.INTRODUCING and len(self._introduced) == self.seat.size - 1:
             self.step = Step.GAINS
             if self.seat.size < FEWEST:
-                self._agree(2.0 * np.array(self.seat.gains(self.device)), now)
+                best, useful, _ = self.seat.gains(self.device)
+                self._agree(2.0 * np.array([best, useful, 0.0]), now)  # no claims: neither knows of the other's
         elif self.step == Step.GAINS:
             self._put(self._sums.go_on(2, lambda: self.seat.sum_words(self.device)))
             if (total := self._sums.gains()) is not None:
                 self._agree(total, now)
         elif self.step == Step.REVISING and self.device.ended:
-            self._settle(now)
-        if self.step == Step.SETTLING and not self._asks and not self._asked:
+            self.step = Step.SETTLING
+            self._put(self.settling.begin(self.device, now))
+        if self.step == Step.SETTLING and self.settling.over:
             self.step = Step.SETTLED
 
     def _introduce(self, now: float) -> None:
@@ -213,7 +206,7 @@ class Attempt:
         elif isinstance(content, say.Listed):
             return
         elif isinstance(content, say.Available | say.Wanted | say.Allocated):
-            self._settle_link(sender, content, now)
+            self._put(self.settling.receive(sender, content, self.device, now))
         else:
             said = say.from_wire(content)
             self._questions.check(sender, said, self.device)
@@ -222,6 +215,8 @@ class Attempt:
                 if sender in self._introduced:
                     raise WireError("introduced twice")
                 self._introduced.add(sender)
+                if not self.seat.asks(sender):
+                    heard = replace(heard, spare=(0.0,) * len(heard.spare))
             self._learn(sender, heard, now)
 
     def _heard_claims(self, sender: int, content: say.Claims, now: float) -> None:
@@ -272,42 +267,3 @@ class Attempt:
             content = consent.told(message.content, self.room(message.receiver, now))
             self._questions.asked(message.receiver, content)
             self._put([(message.receiver, say.to_wire(content))])
-
-    # V, Q and U over the final links.
-
-    def _settle(self, now: float) -> None:
-        self.step, device = Step.SETTLING, self.device
-        links = [link for link in device.holdings.links if link and sum(link.granted) > LEAST]
-        self._asks = {device.holdings.heard[link.slot].device for link in links}
-        for receiver in sorted(device.giving.requesters):
-            if sum(device.giving.granted(receiver)) > LEAST:
-                self._asked.add(receiver)
-                room = self.room(receiver, now)
-                spare = [min(int(most), int(here)) for most, here in zip(room, device.holdings.surplus, strict=True)]
-                self._put([(receiver, say.Available(tuple(spare)))])
-
-    def _settle_link(self, sender: int, content: say.Available | say.Wanted | say.Allocated, now: float) -> None:
-        device, labels = self.device, len(self.seat.counts)
-        if len(content.amounts) != labels:
-            raise WireError("as many numbers as there are labels, or not")
-        if isinstance(content, say.Available):
-            link = next(
-                (one for one in device.holdings.links if one and device.holdings.heard[one.slot].device == sender), None
-            )
-            self._put([(sender, say.Wanted(tuple(link.asked) if link else (0.0,) * labels))])
-        elif isinstance(content, say.Wanted):
-            if sender not in self._asked:
-                raise WireError("wants what was not offered")
-            self._asked.discard(sender)
-            room, granted = self.room(sender, now), device.giving.granted(sender)
-            asked = content.amounts
-            whole = [
-                min(int(amount + 0.5), most) if want > 0.0 else 0
-                for amount, want, most in zip(granted, asked, room, strict=True)
-            ]
-            self.gives[sender] = whole
-            self._put([(sender, say.Allocated(tuple(whole)))])
-        else:
-            if any(content.amounts):
-                self.gets[sender] = list(content.amounts)
-            self._asks.discard(sender)

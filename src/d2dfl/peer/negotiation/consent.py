@@ -1,10 +1,17 @@
 """What the policy lets a receiver know of a learner's message, and have of what it asks for: looked at with every message."""
 
 from dataclasses import replace
+from typing import Protocol
 
 from d2dfl.discovery.protocol.messages import Ask, Content, Grant, Introduction, Now, Offer, Request, Vector
 
 Room = list[int]  # [label] datapoints that a receiver may have, as things stand
+
+
+class Rooms(Protocol):
+    """What each of the others may have of this device now, by label: asked again for every message."""
+
+    def __call__(self, other: int, now: float) -> Room: ...
 
 
 def told(content: Content, room: Room) -> Content:

@@ -46,7 +46,12 @@ class Seat:
     own: List  # of these, those that are its own to give
     losses: dict[int, float]  # of what others send
     trusts: dict[int, list[bool]]  # receiver → whether it may have each label
+    asks_all: bool = True
     population: List = field(default_factory=list)
+
+    def asks(self, other: int) -> bool:
+        """Whether this device may ask another for something, which tells what it holds."""
+        return self.asks_all or any(self.trusts[other])
 
     @property
     def budget(self) -> int:

@@ -5,13 +5,14 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from d2dfl.peer.wire.messages import WireError
-from d2dfl.peer.wire.negotiation import Content
+from d2dfl.peer.wire.negotiation import Content, size_of
 
 FIRST_REPEAT_S = 0.4
 LAST_REPEAT_S = 4.0
 ACKNOWLEDGE_S = 0.15  # what has come is said with the next message, or after so long on its own
 AT_ONCE = 16  # messages that are repeated together
 AHEAD = 512  # messages that may come before one that is missing
+AHEAD_BYTES = 1 << 20  # of these; more are let go, and come again
 
 
 @dataclass
@@ -51,13 +52,17 @@ class Line:
         self.owed_s = min(self.owed_s, now + (ACKNOWLEDGE_S if number >= self.seen else 0.0))
         if number >= self.seen + AHEAD:
             raise WireError("too far ahead")
-        if number >= self.seen:
+        if number == self.seen or (number > self.seen and self._room(content)):
             self.ahead[number] = content
         found = []
         while self.seen in self.ahead:
             found.append(self.ahead.pop(self.seen))
             self.seen += 1
         return found
+
+    def _room(self, content: Content) -> bool:
+        """Whether one more may wait for one that is missing."""
+        return sum(map(size_of, self.ahead.values())) + size_of(content) <= AHEAD_BYTES
 
     def tick(self, now: float) -> None:
         if now >= self.repeat_s:

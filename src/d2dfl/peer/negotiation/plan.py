@@ -17,8 +17,7 @@ class Plan:
     at_once: bool = True  # else a token goes round: one revision at a time
     message_s: float = 0.02  # what a message takes, by which pauses between revisions are measured
     gather_s: float = 10.0  # how long others are waited for
-    cluster: tuple[int, ...] = ()  # reliable cluster of each member of the roster; () for one cluster
-    budget: tuple[float, ...] = (0.0,)
+    asks_all: bool = True  # else it asks only members to whom it grants something: what it asks for tells what it holds
 
     def digest(self, labels: tuple[str, ...]) -> bytes:
         """Of all that must be the same everywhere."""
@@ -45,4 +44,5 @@ class Surroundings(Protocol):
     def loss(self, sender: bytes) -> float: ...
     def silent(self, other: bytes, now: float) -> bool: ...
     def secret(self, purpose: bytes) -> bytes: ...
-    def run(self) -> int: ...
+    def next_attempt(self) -> bytes:
+        """Another one every time, in every round and after every start."""

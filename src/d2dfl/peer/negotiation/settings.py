@@ -8,7 +8,7 @@ from d2dfl.errors import UserError
 from d2dfl.peer.negotiation.plan import Plan
 from d2dfl.peer.wire.negotiation import MOST_LINKS
 
-MODES = ("at-once", "token")
+CHOICES = {"mode": ("at-once", "token"), "ask": ("everybody", "granted")}
 BOUNDS: dict[str, tuple[float, float]] = {
     "links": (1, MOST_LINKS),
     "messages": (10, 1_000_000),
@@ -28,10 +28,18 @@ class DiscoverySettings:
     seed: int = 0
     message_s: float = 0.005  # what a message takes: pauses are measured by it
     gather_s: float = 10.0  # how long others are waited for
+    ask: str = "everybody"  # or "granted": only members to whom this device grants something
 
     def plan(self) -> Plan:
         changes = {"discovery.edges": self.links, "marginal.messages": self.messages}
-        return Plan(preset("best").with_(**changes), self.seed, self.mode == "at-once", self.message_s, self.gather_s)
+        return Plan(
+            preset("best").with_(**changes),
+            self.seed,
+            self.mode == "at-once",
+            self.message_s,
+            self.gather_s,
+            self.ask == "everybody",
+        )
 
 
 def read_discovery(given: Any, what: str) -> DiscoverySettings:
@@ -42,9 +50,11 @@ def read_discovery(given: Any, what: str) -> DiscoverySettings:
     for name, value in given.items():
         if name not in names:
             raise UserError(f"{what}: there is no setting {name!r:.60} of a discovery: there are {', '.join(names)}")
-        if name == "mode":
-            if value not in MODES:
-                raise UserError(f'{what}: mode is {value!r:.40}: give "at-once" or "token"')
+        if name in CHOICES:
+            if value not in CHOICES[name]:
+                raise UserError(
+                    f"{what}: {name} is {value!r:.40}: give " + " or ".join(f'"{one}"' for one in CHOICES[name])
+                )
             continue
         low, high = BOUNDS[name]
         whole = type(getattr(DiscoverySettings, name)) is int

@@ -42,6 +42,14 @@ def full_mesh(network: Network) -> Network:
     )  # fmt: skip
 
 
+def in_clusters(roster: Roster, network: Network) -> Roster:
+    """A roster with the clusters of a network whose budgets are alike, counted by device."""
+    allowance = float(network.budget[0] / (network.cluster == 0).sum())
+    found = roster.in_clusters(network.cluster.tolist(), allowance)
+    assert np.allclose(found.clusters[1], network.budget, rtol=1e-12)
+    return found
+
+
 class GivenLosses(PeerSurroundings):
     """Losses as the network says, not as probes do."""
 
@@ -81,7 +89,7 @@ class Talking:
         members = tuple(
             Member(f"p{n}", key.public, key.public, f"127.0.0.1:{7000 + n}") for n, key in enumerate(self.keys)
         )
-        self.roster = Roster(1, self.owner.public, members)
+        self.roster = in_clusters(Roster(0, self.owner.public, members), self.network)
         self.stores = [Store(":memory:", print_) for print_ in self.prints]
         for number, store in enumerate(self.stores):
             self._fill(store, self.network.counts[number])
@@ -120,10 +128,7 @@ class Talking:
         losses = {
             self.prints[name]: float(network.drop[number, slot]) for slot, name in enumerate(network.candidates[number])
         }
-        plan = Plan(
-            self.config, self.seed, self.at_once, message_s=self.takes_s, gather_s=4.0,
-            cluster=tuple(network.cluster.tolist()), budget=tuple(network.budget.tolist()),
-        )  # fmt: skip
+        plan = Plan(self.config, self.seed, self.at_once, message_s=self.takes_s, gather_s=4.0)
         peer.follow(Negotiation(GivenLosses(peer, self.now, losses), plan, self.now))
         self.due[number] = self.now
         self._push(self.now, number, None)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from d2dfl.peer.wire.messages import Phase
+
 Labels = tuple[tuple[str, int], ...]  # how many datapoints of which label
 
 
@@ -24,11 +26,11 @@ class Outgoing:
 
 @dataclass(frozen=True)
 class Incoming:
-    """A transfer from somebody: unknown, receiving, committed or refused."""
+    """A transfer from somebody."""
 
     id: bytes
     sender: bytes
-    phase: str
+    phase: Phase
     pieces: int
     points: int
     left: int  # bytes that are still to come

@@ -3,7 +3,7 @@
 Names of the paper's messages and where they are: PAPER.md. Of the hand-over only `Piece` carries datapoints.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -15,12 +15,19 @@ MOST_PIECES = 1 << 20
 MOST_POINTS = 100_000  # of one transfer
 MOST_LABELS = 10_000
 MOST_FORGOTTEN = 10_000  # datapoints of one order to forget
+MOST_USES = 1000  # trainings that are named when something is forgotten
 
 Print = Annotated[bytes, Meta(min_length=32, max_length=32)]
 Hash = Annotated[bytes, Meta(min_length=32, max_length=32)]
 TransferId = Annotated[bytes, Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 Label = Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+Phase = Literal["unknown", "receiving", "committed", "refused"]  # of a transfer, as its receiver says
+
+# dtype and shape: numbers that NumPy has, in one byte order
+FORM = r"^(\|[iub]1|<[fiu][248])(:[0-9]{1,9}){0,8}$"
 
 
 class Message(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -92,7 +99,7 @@ class Status(Message, frozen=True, tag=8):
     """All that a receiver ever says about a transfer: unknown, receiving, committed or refused; and the next piece."""
 
     transfer: TransferId
-    state: Annotated[str, Meta(max_length=16)]
+    state: Phase
     next: Annotated[int, Meta(ge=0, le=MOST_PIECES)]
     head: Head
 
@@ -108,7 +115,7 @@ class Forgotten(Message, frozen=True, tag=10):
     """They are deleted here and will not be taken again; these trainings had used them."""
 
     order: TransferId
-    used_in: Annotated[list[Label], Meta(max_length=1000)]
+    used_in: Annotated[list[Label], Meta(max_length=MOST_USES)]
     head: Head
 
 
@@ -143,7 +150,7 @@ class Point(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=
 
     number: Count
     label: Label
-    form: Annotated[str, Meta(max_length=100, pattern=r"^[<>|][fiub][0-9]{1,2}(:[0-9]{1,9}){0,8}$")]  # dtype and shape
+    form: Annotated[str, Meta(max_length=100, pattern=FORM)]
     content: Annotated[bytes, Meta(max_length=LARGEST_POINT)]
 
     @property

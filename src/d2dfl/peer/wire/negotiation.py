@@ -166,6 +166,7 @@ class Agreed(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
 
     seed: Count
     at_once: bool  # else a token goes round
+    whole: bool  # all of the roster take part: only then are counts summed up
     links: Annotated[int, Meta(ge=1, le=MOST_LINKS)]
     messages: Annotated[int, Meta(ge=1, le=1_000_000)]  # a device and link
     message_s: Annotated[float, Meta(ge=1e-4, le=10.0)]  # what a message takes, by which pauses are measured
@@ -224,6 +225,11 @@ _LEARNED: dict[str, Any] = {kind.__name__: kind for kind in Learned.__args__}
 
 def encode_talk(talk: Talk) -> bytes:
     return _encoder.encode(talk)
+
+
+def size_of(content: Said) -> int:
+    """Bytes of a message's content as it was sent."""
+    return len(_encoder.encode(content))
 
 
 def decode_talk(data: bytes) -> Talk:

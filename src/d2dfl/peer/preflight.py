@@ -1,0 +1,116 @@
+"""Before a run: what would go wrong, and who answers."""
+
+import datetime
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from queue import Queue
+from typing import Any
+
+from d2dfl.errors import UserError
+from d2dfl.peer.datapoints import read_shards
+from d2dfl.peer.home import Home
+from d2dfl.peer.identity.certificates import validity
+from d2dfl.peer.reports import reading
+from d2dfl.peer.runtime import WAITING, Clock, Running
+from d2dfl.peer.store.store import Store
+from d2dfl.storage import read_bytes
+
+LOW_DISK = 100 << 20
+SOON = datetime.timedelta(days=30)
+
+
+def check(home: Home) -> Iterator[tuple[str, bool, str]]:
+    """Preflight: what was looked at, whether it is fine, and what would go wrong."""
+    key = home.key()
+    yield "key", True, key.fingerprint.hex()
+    with reading(home) as store:
+        yield from _said(
+            "roster", lambda: f"number {home.roster(store)[0].number}, {len(home.roster(store)[0].members)} devices"
+        )
+        yield from _said("certificate", lambda: check_certificate(home, key.public))
+        yield from _said("clock", lambda: check_clock(store))
+        yield from _said("policy", lambda: _policy(home, store))
+        fault = store.audit_fault()
+        yield "audit", fault is None, fault or f"{store.head[0]} lines"
+    free = shutil.disk_usage(home.folder).free
+    yield "disk", free > LOW_DISK, f"{free / 2**30:.1f} GiB free"
+    yield from _said("data", lambda: _data(home))
+
+
+def _said(what: str, look: Any) -> Iterator[tuple[str, bool, str]]:
+    try:
+        yield what, True, look()
+    except UserError as error:
+        yield what, False, str(error)
+
+
+def check_certificate(home: Home, public: bytes) -> str:
+    """Refuse a certificate that does not count now; a clock that is years behind is found by it, too."""
+    path = home.files["certificate"]
+    if not path.exists():
+        raise UserError(
+            f"{home.settings.name} has no certificate yet: let the roster's owner approve it, then d2dfl peer join"
+        )
+    starts, ends = validity(read_bytes(path, "a certificate", 1 << 16), public, str(path))
+    now = datetime.datetime.now(datetime.UTC)
+    left = ends - now
+    if now < starts:
+        raise UserError(f"the certificate begins on {starts:%Y-%m-%d}, and the clock says {now:%Y-%m-%d}: set it first")
+    if left < datetime.timedelta(0):
+        raise UserError(
+            f"the certificate ended on {ends:%Y-%m-%d}, or the clock is wrong: ask the roster's owner for another"
+        )
+    return f"until {ends:%Y-%m-%d}" + (", soon" if left < SOON else "")
+
+
+def check_clock(store: Store, now: float | None = None) -> str:
+    """Refuse a clock that stands before what was already written down: end dates would count for nothing."""
+    now = time.time() if now is None else now
+    row = store.db.execute("SELECT content FROM audit ORDER BY line DESC LIMIT 1").fetchone()
+    last = json.loads(row[0])["time"] if row else 0.0
+    if now < last - 3600:
+        raise UserError(f"the clock is {(last - now) / 86_400:.1f} days behind this peer's last line: set it first")
+    return datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _policy(home: Home, store: Store) -> str:
+    policy = home.policy(store)
+    if policy.number < int(store.fact("policy") or 0):
+        raise UserError(f"the policy is number {policy.number}, an older one: nothing will be shared")
+    return f"number {policy.number}: {len(policy.grants)} grants, {len(policy.forbids)} forbids"
+
+
+def _data(home: Home) -> str:
+    number = shards = 0
+    for _, _, inputs, _ in read_shards(home.settings.data, home.folder):
+        number, shards = number + len(inputs), shards + 1
+    return f"{shards} shards, {number:,} datapoints"
+
+
+def who_answers(home: Home, seconds: float) -> dict[str, float | None]:
+    """Speak to everybody for some seconds: name → round trip, None where nobody answered."""
+    from d2dfl.peer.transports.zenoh import ZenohTransport
+
+    store = home.store()
+    try:
+        clock: Clock = Clock()
+        peer = home.peer(store, clock(), "checked")
+        inbox: Queue[bytes] = Queue(WAITING)
+        others = [member.address for member in peer.roster.others(peer.own)]
+        transport = ZenohTransport(peer.own, home.settings.listen, others, home.files, inbox)
+        running = Running(home, peer, transport, inbox, clock)
+        try:
+            end = clock() + seconds
+            while clock() < end:
+                running.once()
+        finally:
+            transport.close()
+        found = {}
+        for member in peer.roster.others(peer.own):
+            link = peer.links.get(member.fingerprint)
+            found[member.name] = None if link is None else link.round_trip_s
+        return found
+    finally:
+        store.close()
