@@ -8,7 +8,7 @@ from d2dfl.partition.masked.words import FixedPoint
 
 NEGOTIATION = 3  # messages V, Q and U over each final link, whatever the method
 COLD = 0.7  # share of an account from which on only improvements are kept
-RESTLESS = 0.6  # of the first temperature: proposals are at least so noisy
+RESTLESS = 0.3  # of the first temperature: proposals are at least so noisy
 WORD_BITS = 64  # of the masked sums
 LARGEST_GAIN = 1e6  # that a device adds to the mean gain
 GAINS = (
