@@ -24,7 +24,7 @@ from scipy.stats import spearmanr
 from d2dfl.config import Config
 from d2dfl.data.datasets import load
 from d2dfl.discovery.equations.diversity import BUILT_IN, distances_to
-from d2dfl.experiment.charts import text
+from d2dfl.experiment.findings.charts import text
 from d2dfl.experiment.measures import final_score, share_of_gap
 from d2dfl.experiment.pipeline import PreparedCell, factory_of, federated, prepare
 from d2dfl.experiment.setting import setting_of

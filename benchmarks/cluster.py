@@ -64,7 +64,7 @@ def measure(devices: int, rounds: int) -> None:
     from two_nodes import cluster
 
     from d2dfl.config import FederationConfig
-    from d2dfl.experiment.cluster import cluster_for
+    from d2dfl.experiment.grid.cluster import cluster_for
 
     torch.set_num_threads(1)
     began = time.perf_counter()

@@ -13,7 +13,7 @@ from collections import Counter
 
 import torch
 
-from d2dfl.experiment.cell_steps import train
+from d2dfl.experiment.cells.steps import train
 from d2dfl.paper.catalogue import experiment_names, load_experiment
 from d2dfl.paper.experiment import SCALES, Cell, Experiment
 

@@ -22,8 +22,8 @@ from d2dfl import Network, preset
 from d2dfl.discovery.discover import discover, warm_up
 from d2dfl.discovery.trace import Trace
 from d2dfl.experiment.compare import compare, plan_of
+from d2dfl.experiment.folder.store import run_folder
 from d2dfl.experiment.observer import NOBODY, Observer
-from d2dfl.experiment.store import run_folder
 from d2dfl.live.page import live_page
 from d2dfl.live.records import RunView
 from d2dfl.live.server import served
@@ -42,7 +42,7 @@ def seconds_of(work: Callable[[], object]) -> Seconds:
 
 def run(config: object, observer: Observer, folder: Path) -> None:
     with run_folder(folder, plan_of(config, METHODS, [0])) as record:
-        compare(config, METHODS, [0], record, observer.step, observer=observer)
+        compare(config, METHODS, [0], record, progress=observer.step, observer=observer)
 
 
 class Shares:

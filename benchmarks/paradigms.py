@@ -19,10 +19,10 @@ from d2dfl.discovery.discover import discover
 from d2dfl.discovery.methods import methods_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.compare import compare, plan_of
-from d2dfl.experiment.findings import markdown, write_all
+from d2dfl.experiment.findings.comparison import markdown, write_all
+from d2dfl.experiment.folder.store import run_folder
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.setting import setting_of
-from d2dfl.experiment.store import run_folder
 
 # name -> (paradigm, settings)
 CASES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -23,10 +23,10 @@ from d2dfl.config import Config
 from d2dfl.data import Dataset
 from d2dfl.data.datasets import load
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
+from d2dfl.experiment.cells.values import training_values
 from d2dfl.experiment.measures import final, interval
 from d2dfl.experiment.pipeline import federations_of, prepare
 from d2dfl.experiment.setting import setting_of
-from d2dfl.experiment.values import training_values
 from d2dfl.federation import train_many
 from d2dfl.rng import stream
 

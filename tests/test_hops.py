@@ -33,7 +33,7 @@ def test_the_road_of_compare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert call(monkeypatch, "compare", "--methods", "marginal", "--seeds", "1", *small, *settings, *out) == 0
     begin = ["compare", "compare_and_print", "compare"]  # the command, what it does, the function of the library
     shell = kernels[0].index("compare")
-    assert {tuple(stack[shell:]) for stack in kernels} == {(*begin, "prepare", "discover", "find")}
+    assert {tuple(stack[shell:]) for stack in kernels} == {(*begin, "discover", "find")}
     assert {tuple(stack[shell:]) for stack in executors} == {
         (*begin, "train_many", "round", "train")
     }  # the last is that of a Place

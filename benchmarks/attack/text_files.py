@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.config import Config
-from d2dfl.experiment.cells import Cells, stored
-from d2dfl.experiment.mark import Plan, comparison_in
+from d2dfl.experiment.cells.files import Cells, stored
+from d2dfl.experiment.folder.mark import Plan, comparison_in
 from d2dfl.report.findings import Bars, Chart, Findings, Line, Table
 from d2dfl.storage import read_text
 

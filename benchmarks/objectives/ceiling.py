@@ -1,7 +1,7 @@
 """The best graph with one link by trained accuracy: a search over graphs that trains them, and what it found on the test part.
 
-Networks, exchange and training are those of docs/measurements.md, "What the exchange buys". The search sees a validation part
-alone, trains dense networks for half as many steps, and never believes one training: leaders train again with other seeds.
+Networks, exchange and training are those of the cells, with 20 rounds. The search sees a validation part alone, trains for 12
+rounds, and never believes one training: leaders train again with other seeds.
 """
 
 import json
@@ -124,7 +124,7 @@ class Search:
         starts[: CHAINS // 2] = ours
         for measure, sign in optimised().values():
             if sign > 0:
-                best, early = annealed(network, known, measure, sign, starts, rng, 20 if self.place.tiny else 600)
+                best, early = annealed(network, known, measure, sign, starts, rng, 20 if self.place.tiny else 800)
                 chosen += [_links(best[0]), _links(early[0])]
         while len(set(chosen)) < most:
             start = ours[None] if rng.random() < 0.5 else drawn(allowed, (1, network.devices, 1), rng)
@@ -163,7 +163,7 @@ def search(out: Path, name: str, seeds: int, minutes: float, workers: int, tiny:
     """Search all networks side by side until the time is over, then report."""
     places = [Place("digits" if tiny else name, skew, seed, tiny) for seed in range(seeds) for skew in SKEWS]
     searches = [Search.open(place, out) for place in places]
-    until, size = time.time() + 60 * minutes, 8 if tiny else 32
+    until, size = time.time() + 60 * minutes, 8 if tiny else 16
     with joblib.Parallel(n_jobs=workers, batch_size=1, inner_max_num_threads=1) as work:
         while time.time() < until:
             asked = work(joblib.delayed(_asked)(one) for one in searches)
@@ -185,8 +185,7 @@ def search(out: Path, name: str, seeds: int, minutes: float, workers: int, tiny:
                 f"generation {searches[0].generation}, {searches[0].history[-1]['graphs']} graphs: {last}", flush=True
             )
         winners = finals(work, searches)
-        print(report(work, out, searches, winners, "mlp", 2 if tiny else 5), flush=True)
-    print(report(None, out, searches, winners, "mlp" if tiny else "cnn", 1), flush=True)
+        print(report(work, out, searches, winners, 2 if tiny else 5), flush=True)
 
 
 def _asked(one: Search) -> tuple[Search, list[Links]]:
@@ -207,7 +206,7 @@ def finals(work: Any, searches: Sequence[Search]) -> list[Links]:
     ]
 
 
-def report(work: Any, out: Path, searches: Sequence[Search], winners: Sequence[Links], model: str, fresh: int) -> str:
+def report(work: Any, out: Path, searches: Sequence[Search], winners: Sequence[Links], fresh: int) -> str:
     """Accuracy and share of the gap on the test part with training seeds that nothing was chosen with."""
     names: dict[str, str | None] = {"none": "none", "iid": "iid", **dict.fromkeys(REFERENCES), "best found": None}
     result: dict[str, dict[str, list[float]]] = {}
@@ -217,24 +216,18 @@ def report(work: Any, out: Path, searches: Sequence[Search], winners: Sequence[L
         jobs.append(
             (one.place, [g for g in graphs for _ in range(fresh)], [FRESH + n for _ in graphs for n in range(fresh)])
         )
-    if work is not None:
-        found = in_parts(work, jobs, 8, test=True, model=model)
-    else:  # compiled once, so in this process; what is done is kept
-        found = []
-        for place, own, seeds in jobs:
-            found.append(trained(place, own, seeds, test=True, model=model))
-            write_whole(out / f"{model}-{place.file}", json.dumps(found[-1]).encode())
+    found = in_parts(work, jobs, 8, test=True)
     for one, values in zip(searches, found, strict=True):
         means = np.array(values).reshape(len(names), fresh).mean(axis=1)
         for name, value in zip(names, means.tolist(), strict=True):
             result.setdefault(one.place.skew, {}).setdefault(name, []).append(value)
-    write_whole(out / f"report-{model}.json", json.dumps({"fresh": fresh, "accuracy": result}).encode())
-    return table(result, model)
+    write_whole(out / "report.json", json.dumps({"fresh": fresh, "accuracy": result}).encode())
+    return table(result)
 
 
-def table(result: dict[str, dict[str, list[float]]], model: str) -> str:
+def table(result: dict[str, dict[str, list[float]]]) -> str:
     lines = [
-        f"### {model}, one link, test part",
+        "### One link, test part",
         "",
         f"| graph | {' | '.join(result)} |",
         f"|---|{'---:|' * len(result)}",
@@ -243,6 +236,7 @@ def table(result: dict[str, dict[str, list[float]]], model: str) -> str:
         cells = []
         for own in result.values():
             none, iid, mine = (np.array(own[which]) for which in ("none", "iid", name))
-            cells.append(f"{mine.mean():.4f} ({number(share_of_gap(mine, none, iid, True), 2)})")
+            each = ", ".join(f"{value:.3f}" for value in mine)
+            cells.append(f"{mine.mean():.3f} [{each}] ({number(share_of_gap(mine, none, iid, True), 2)})")
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -228,6 +228,12 @@ def pairs_anywhere(width: float, power: float, distance: str = "means") -> Measu
     return measure
 
 
+def with_pairs(part: float, width: float) -> Measure:
+    """Total variation and, as claims would have it, what pairs met at all, the alike before others."""
+    near, met = mean(total_variation), pairs_anywhere(width, -0.1)
+    return lambda counts, known: near(counts, known) + part * met(counts, known)
+
+
 def kept(counts: Array, known: Known) -> Array:
     """Datapoints that were not lost."""
     return np.asarray(counts.sum(axis=(1, 2)))

@@ -8,12 +8,11 @@ import numpy as np
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
-from d2dfl.data.datasets import load
 from d2dfl.experiment.measures import final_score
 from d2dfl.experiment.pipeline import PreparedCell, factory_of, federated, prepare
 from d2dfl.experiment.setting import Setting, setting_of
 from d2dfl.federation import train_many
-from objectives.cells import of_slots
+from objectives.cells import dataset_of, of_slots
 
 Links = tuple[int, ...]  # [receiver] its slot, or -1
 METHODS = {"ours": "marginal", "ours, no claims": "marginal"}
@@ -29,24 +28,24 @@ class Place:
     seed: int
     tiny: bool
 
-    def config(self, model: str = "mlp", whole: bool = True) -> Config:
+    def config(self, whole: bool = True) -> Config:
         """Of a training: whole, as in the table, or as long as in the search."""
         return Config().with_(
             data__dataset=self.name,
             data__allocation=self.skew,
-            data__samples=40 if self.tiny else 1200,
+            data__samples=40 if self.tiny else 600,
             network__devices=8 if self.tiny else 25,
             discovery__edges=1,
             optimum__starts=4,
-            federation__model=model,
-            federation__interval=5 if self.tiny else 40 if whole else 20,
-            federation__rounds=4 if self.tiny else 20,
+            federation__model="mlp",
+            federation__interval=5 if self.tiny else 10,
+            federation__rounds=4 if self.tiny else 20 if whole else 12,
             federation__evaluate_every=2,
         )
 
     @property
     def population(self) -> int:
-        return 12 if self.tiny else 64
+        return 12 if self.tiny else 32
 
     @property
     def file(self) -> str:
@@ -56,8 +55,7 @@ class Place:
 @lru_cache(maxsize=2)
 def datasets_of(name: str) -> tuple[Dataset, Dataset]:
     """The same training data, tested on the validation part and on the set's own test part."""
-    searched = load(name, split="validation", verify=False, download=False)
-    whole = load(name, verify=False, download=False)
+    searched, whole = (dataset_of(name, validation) for validation in (True, False))
     return searched, replace(searched, test_inputs=whole.test_inputs, test_targets=whole.test_targets)
 
 
@@ -76,14 +74,12 @@ def item_of(place: Place, graph: Graph) -> PreparedCell:
     )
 
 
-def trained(
-    place: Place, graphs: Sequence[Graph], seeds: Sequence[int], test: bool, model: str = "mlp", whole: bool = True
-) -> list[float]:
+def trained(place: Place, graphs: Sequence[Graph], seeds: Sequence[int], test: bool, whole: bool = True) -> list[float]:
     """Final accuracy of each graph, trained with its seed."""
     import torch
 
     torch.set_num_threads(1)
-    config, dataset = place.config(model, whole), datasets_of(place.name)[test]
+    config, dataset = place.config(whole), datasets_of(place.name)[test]
     items = {graph: item_of(place, graph) for graph in dict.fromkeys(graphs)}
     data = {graph: federated(config, item, dataset) for graph, item in items.items()}
     runs = [(data[graph], seed) for graph, seed in zip(graphs, seeds, strict=True)]

@@ -12,11 +12,11 @@ import numpy as np
 from scipy.stats import rankdata
 
 from d2dfl.storage import write_whole
+from objectives import made
 from objectives.families import TODAY, families, values_of
 from objectives.measures import Array, Known
 
 Name = tuple[str, str]  # family, parameters
-DRAWS = 4000  # of the bootstrap
 PAIRED = 6  # families that are also tried two at a time
 MIXES = (0.25, 0.5, 0.75)
 ALL_LINKS = 0  # graphs of all numbers of links together
@@ -41,7 +41,7 @@ class Group:
     @property
     def reachable(self) -> float:
         """What a measure would have that knew each graph's true accuracy, by how well two trainings agree (Spearman-Brown)."""
-        agree = max(spearman(self.accuracy[:, 0], self.accuracy[:, 1]), 0.0) if self.accuracy.shape[1] > 1 else np.nan
+        agree = max(spearman(self.accuracy[:, 0], self.accuracy[:, 1]), 0.0)
         return float(np.sqrt(2 * agree / (1 + agree)))
 
 
@@ -76,13 +76,7 @@ def _scaled(values: Array) -> Array:
 
 def interval(groups: Sequence[Group], values: Array) -> tuple[float, float, float]:
     """Mean over groups, and the middle 95 % of a bootstrap over cells: groups of a cell share their network."""
-    cells = sorted({group.cell for group in groups})
-    of = np.array([cells.index(group.cell) for group in groups])
-    sums, sizes = np.bincount(of, values), np.bincount(of)
-    picked = np.random.Generator(np.random.PCG64(0)).integers(len(cells), size=(DRAWS, len(cells)))
-    means = sums[picked].sum(axis=1) / sizes[picked].sum(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
-    return float(values.mean()), float(low), float(high)
+    return made.bootstrap([group.cell for group in groups], values)
 
 
 def correlations(groups: Sequence[Group], names: Iterable[Name]) -> dict[Name, Array]:
@@ -122,6 +116,7 @@ def line(
         "choosing": float(found[0].mean()) if len(found[0]) else np.nan,
         "reporting": interval(parts[1], found[1]),
         "difference": interval(parts[1], found[1] - today),
+        "worst": lowest(parts[1], found[1]),
         "by": {
             **{
                 f"{g} link(s)" if g else "any links": _where(parts[1], found[1], "links", g)
@@ -131,6 +126,14 @@ def line(
             **{g: _where(parts[1], found[1], "data", g) for g in _kinds(parts[1], "data")},
         },
     }
+
+
+def lowest(groups: Sequence[Group], values: Array) -> float:
+    """Of all sets, skews and numbers of links the one that is ordered worst, in the mean of its seeds."""
+    places: dict[tuple[str, str, int], list[float]] = {}
+    for group, value in zip(groups, values, strict=True):
+        places.setdefault((group.data, group.skew, group.links), []).append(float(value))
+    return min(float(np.mean(found)) for found in places.values())
 
 
 def _kinds(groups: Sequence[Group], what: str) -> list[Any]:
@@ -155,20 +158,24 @@ def study(groups: Sequence[Group]) -> list[dict[str, Any]]:
     for text, (one, other, share) in mixtures(choosing, singles).items():
         found = tuple(np.array([g.correlation(mixed(g, one, other, share)) for g in part]) for part in parts)
         rows.append(line(text, parts, found, today))
-    reach = tuple(np.array([g.reachable for g in part]) for part in parts)
-    rows.append(line("the true accuracy (from two trainings)", parts, reach, today))
+    if all(g.accuracy.shape[1] > 1 for g in groups):
+        reach = tuple(np.array([g.reachable for g in part]) for part in parts)
+        rows.append(line("the true accuracy (from two trainings)", parts, reach, today))
     return sorted(rows, key=lambda row: -row["choosing"])
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Markdown: all measures, then those of the reporting part by links, skew and set."""
-    lines = ["| measure | choosing | reporting (95 %) | minus total variation (95 %) |", "|---|---:|---:|---:|"]
+    lines = [
+        "| measure | choosing | reporting (95 %) | worst | minus total variation (95 %) |",
+        "|---|---:|---:|---:|---:|",
+    ]
     for row in rows:
         mean, low, high = row["reporting"]
         more, least, most = row["difference"]
         lines.append(
             f"| {row['measure']} | {row['choosing']:.3f} | {mean:.3f} ({low:.3f} to {high:.3f}) "
-            f"| {more:+.3f} ({least:+.3f} to {most:+.3f}) |"
+            f"| {row['worst']:.3f} | {more:+.3f} ({least:+.3f} to {most:+.3f}) |"
         )
     kinds = list(rows[0]["by"])
     lines += ["", f"| reporting part | {' | '.join(kinds)} |", f"|---|{'---:|' * len(kinds)}"]
@@ -192,6 +199,8 @@ def measure_all(folder: Path, workers: int) -> str:
     }.items():
         records[title] = study(mine)
         texts.append(f"### {title}\n\n{table(records[title])}")
+    records["made"] = made.differences(paths)
+    texts.append(f"### Graphs made for a measure\n\n{made.table(records['made'])}")
     write_whole(folder / "measures.json", json.dumps(records).encode())
     write_whole(folder / "measures.md", "\n\n".join(texts).encode())
     return "\n\n".join(texts)

@@ -8,7 +8,7 @@ from objectives.measures import Array, Known, Measure
 
 Slots = NDArray[np.int32]  # [graph, receiver, edge] candidate slot, -1 for no link
 
-CHAINS, MOVES = 8, 240
+CHAINS, MOVES = 6, 800
 WARM = 0.02  # temperature at the start, in deviations of the measure over the first graphs
 
 

@@ -28,7 +28,7 @@ FURTHER = {
         "d2dfl.discovery.evaluation.Evaluation",
         "d2dfl.federation.federated.Federated",
         "d2dfl.federation.state.Curves",
-        "d2dfl.experiment.results.Row",
+        "d2dfl.experiment.cells.results.Row",
         "d2dfl.report.findings.Findings",
     ),
 }

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from d2dfl.discovery.discover import Discovery, discover
     from d2dfl.discovery.methods import METHODS
     from d2dfl.errors import MissingExtraError, UserError
-    from d2dfl.experiment.compare import Comparison, compare
+    from d2dfl.experiment.compare import compare
+    from d2dfl.experiment.comparison import Comparison
     from d2dfl.experiment.share import ShareResult, share
     from d2dfl.experiment.training import Trained, train
     from d2dfl.network import Network
@@ -54,7 +55,7 @@ __all__ = [
 # discovery needs no PyTorch.
 _HOMES = {
     "METHODS": "discovery.methods",
-    "Comparison": "experiment.compare",
+    "Comparison": "experiment.comparison",
     "Config": "config",
     "Dataset": "data.dataset",
     "Discovery": "discovery.discover",

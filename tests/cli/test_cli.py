@@ -10,7 +10,7 @@ import pytest
 
 from calling import SMALL, call
 from d2dfl.cli.output import Watch
-from d2dfl.experiment.cells import read_cell
+from d2dfl.experiment.cells.files import read_cell
 from d2dfl.report.findings import Findings
 
 

@@ -8,8 +8,8 @@ from small_runs import COMPARE
 from calling import SMALL, call
 from d2dfl import plugins
 from d2dfl.discovery import methods
-from d2dfl.experiment.findings import _difference
-from d2dfl.experiment.results import Against
+from d2dfl.experiment.cells.results import Against
+from d2dfl.experiment.findings.comparison import _difference
 from d2dfl.terminal import with_ends
 
 PLUGIN = """

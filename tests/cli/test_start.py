@@ -13,7 +13,7 @@ from calling import SMALL, call
 from d2dfl.config.presets import PRESETS
 from d2dfl.config.sections.learning import PARADIGMS
 from d2dfl.discovery.methods import METHODS
-from d2dfl.experiment.logs import LOGS
+from d2dfl.experiment.folder.logs import LOGS
 from d2dfl.federation import SCHEMES
 from d2dfl.network.trust import RULES
 from d2dfl.paper import SCALES
@@ -109,6 +109,34 @@ def test_shells_can_complete() -> None:
     done = subprocess.run(command, env=shown, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "_D2DFL_COMPLETE=complete_bash" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("d2dfl discover --method mar", ["marginal"]),
+        ("d2dfl compare --methods closest,uni", ["closest,uniform"]),
+        ("d2dfl compare --dataset dig", ["digits"]),
+        ("d2dfl run --set federation.ro", ["federation.rounds="]),
+        ("d2dfl reproduce curve-s", ["curve-supervised", "curve-semi"]),
+    ],
+)
+def test_values_are_completed(typed: str, offered: list[str]) -> None:
+    words = len(typed.split()) - 1
+    asked = {**os.environ, "_D2DFL_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(words)}
+    done = subprocess.run([sys.executable, "-m", "d2dfl"], env=asked, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, offered), done.stderr
+
+
+def test_fewer_partitions_than_a_device_usually_holds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    few = ["discover", "--devices", "4", "--method", "closest", "--partitions"]
+    assert call(monkeypatch, *few, "2") == 0
+    assert call(monkeypatch, *few, "2", "--labels-per-device", "3") == 2
+    assert "cannot be 3: there are only 2 partitions" in capsys.readouterr().err
+    assert call(monkeypatch, *few, "1", "--labels-per-device", "2") == 2
+    assert "cannot be 2: there is only 1 partition\n" in capsys.readouterr().err
 
 
 def test_settings_are_found_by_a_word(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,8 @@
 """What the command line says when it is stopped, or when it cannot begin."""
 
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -27,10 +29,21 @@ def test_a_comparison_without_a_finished_round_keeps_nothing(
     assert not list(tmp_path.rglob("run.json"))
 
 
+def test_a_service_manager_stops_it_as_a_user_does(tmp_path: Path) -> None:
+    longer = [*COMPARE, "--rounds", "2000"]
+    process = subprocess.Popen([sys.executable, "-m", "d2dfl", *longer], stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(tmp_path.rglob("checkpoint.json")):
+        time.sleep(0.05)
+    process.terminate()
+    said = process.communicate()[1]
+    assert process.returncode == 130
+    assert "d2dfl: stopped; finished rounds are kept; to go on: d2dfl compare " in said
+
+
 def test_a_comparison_that_was_stopped_says_how_to_go_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from d2dfl.experiment.checkpoints import Checkpoints
+    from d2dfl.experiment.folder.checkpoints import Checkpoints
 
     save = Checkpoints.save
 
@@ -100,7 +113,7 @@ def test_a_log_that_lacks_its_package_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "tensorboard", None)
-    monkeypatch.setattr("d2dfl.experiment.store.make_folder", lambda _: pytest.fail("it made a folder"))
+    monkeypatch.setattr("d2dfl.experiment.folder.store.make_folder", lambda _: pytest.fail("it made a folder"))
     assert call(monkeypatch, *COMPARE, "--log", "tensorboard") == 2
     assert "pip install 'd2dfl[tensorboard]'" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,7 @@ from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.methods import optimum
 from d2dfl.discovery.task import LinkChoice, Task
-from d2dfl.experiment.summary import NOTHING_HELD, why_unlinked
+from d2dfl.experiment.findings.summary import NOTHING_HELD, why_unlinked
 
 FAST = {
     "qlearning.steps": 200,

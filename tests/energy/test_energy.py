@@ -15,10 +15,10 @@ from d2dfl.discovery.methods import IID
 from d2dfl.energy.ledger import Ledger, Meter
 from d2dfl.energy.purposes import BEFORE, PURPOSES, TRAINING
 from d2dfl.energy.radios import RADIOS, radio_of
+from d2dfl.experiment.cells.values import energy
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import PreparedCell, federated, prepare
 from d2dfl.experiment.setting import setting_of
-from d2dfl.experiment.values import energy
 from d2dfl.federation import Curves, FederationConfig, train
 from d2dfl.federation.models import mlp
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from comparisons import compared, small
 
+from comparisons import compared, small
 from d2dfl import UserError, preset
 from d2dfl.data.datasets import load
 from d2dfl.discovery.methods import IID, methods_named
 from d2dfl.experiment.compare import compare
-from d2dfl.experiment.findings import against_table, findings, markdown, shown_cells, table_of
+from d2dfl.experiment.findings.comparison import against_table, findings, markdown, shown_cells, table_of
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import setting_of
@@ -39,7 +39,7 @@ def test_settings_and_yardstick_hold_the_same_data() -> None:
 
 
 def test_a_model_that_is_not_there_is_refused_before_any_discovery(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("d2dfl.experiment.compare.prepare", None)
+    monkeypatch.setattr("d2dfl.experiment.compare.discover", None)
     with pytest.raises(UserError, match="the models are"):
         compare(small(**{"federation.model": "nothing"}), ["closest"], [0])
 

@@ -11,7 +11,7 @@ from d2dfl import Network, preset
 from d2dfl.discovery.methods import METHODS, Method
 from d2dfl.errors import MissingExtraError
 from d2dfl.experiment import graphs
-from d2dfl.experiment.cells import stored
+from d2dfl.experiment.cells.files import stored
 from d2dfl.progress import Share, silent
 from d2dfl.report.findings import Findings
 

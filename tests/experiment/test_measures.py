@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import d2dfl
-from d2dfl.experiment.charts import text
+from d2dfl.experiment.findings.charts import text
 from d2dfl.experiment.measures import effort, final, interval, share_of_gap, spread
 
 

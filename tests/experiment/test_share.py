@@ -14,8 +14,8 @@ from torch import nn
 
 import d2dfl
 from d2dfl import Config, Network, ShareResult, UserError, preset, share
-from d2dfl.experiment.findings import write_all
-from d2dfl.experiment.maps import layer_of, map_of
+from d2dfl.experiment.findings.comparison import write_all
+from d2dfl.experiment.findings.maps import layer_of, map_of
 from d2dfl.network.files import save_network
 from d2dfl.report.findings import Map, read_record
 from d2dfl.report.page.widgets import map_widget

@@ -8,8 +8,8 @@ import pytest
 
 from d2dfl import Network, ShareResult, UserError, discover, preset, share
 from d2dfl.compiled import COMPILING, logged
-from d2dfl.experiment.findings import table_of
-from d2dfl.experiment.summary import NOTHING_HELD
+from d2dfl.experiment.findings.comparison import table_of
+from d2dfl.experiment.findings.summary import NOTHING_HELD
 
 ROWS = 240
 DRAWS = np.random.default_rng(0)

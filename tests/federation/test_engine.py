@@ -133,7 +133,12 @@ def test_runs_that_do_not_fit_together_follow_each_other(monkeypatch: pytest.Mon
     shares: list[float] = []
     states = [start(tiny, data, SETTINGS, seed) for data, seed in runs]
     curves = train_many(
-        tiny, runs, SETTINGS, shares.append, lambda number, state: seen.append((number, state.round)), states
+        tiny,
+        runs,
+        SETTINGS,
+        progress=shares.append,
+        on_round=lambda number, state: seen.append((number, state.round)),
+        states=states,
     )
     assert seen[:2] == [(0, 1), (1, 1)], "two fit together"
     assert seen[-4:] == [(2, done) for done in (1, 2, 3, 4)], "the third follows"

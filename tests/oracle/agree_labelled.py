@@ -29,7 +29,9 @@ def draw_case(draws: np.random.Generator) -> tuple[Labelled, NDArray[np.bool_]]:
     D[np.arange(devices), draws.integers(0, labels, devices)] += 1
     style = draws.integers(0, 3)
     if style == 0:  # the same share of a device's data for all labels, as R29
-        b = np.repeat(D.sum(axis=1, keepdims=True) * draws.choice([0.05, 0.1, 1 / labels]), labels, axis=1)
+        share = D.sum(axis=1, keepdims=True) * draws.choice([0.05, 0.1, 1 / labels])
+        # In 64ths: a threshold of 3.2 is none that binary numbers know, and what is just enough would hang on their last digit.
+        b = np.repeat(np.ceil(64 * share) / 64, labels, axis=1)
     elif style == 1:
         b = draws.integers(1, 30, (devices, labels)).astype(float)
     else:

@@ -10,7 +10,7 @@ from d2dfl.config.presets import preset
 from d2dfl.discovery.methods.qlearning import cost
 from d2dfl.discovery.task import Task
 from d2dfl.energy.purposes import PURPOSES
-from d2dfl.experiment.values import energy
+from d2dfl.experiment.cells.values import energy
 from d2dfl.federation import Curves
 from d2dfl.federation.schemes import SCHEMES, Moment
 from d2dfl.network import Network

@@ -12,8 +12,8 @@ from d2dfl.discovery.equations.diversity import BUILT_IN
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.energy.radios import RADIOS
 from d2dfl.errors import UserError
-from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.grid import GridProgress
+from d2dfl.experiment.cells.cell import Cell
+from d2dfl.experiment.grid.grid import GridProgress
 from d2dfl.experiment.measures import final
 from d2dfl.paper import (
     SCALES,

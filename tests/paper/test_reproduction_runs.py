@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +14,13 @@ import numpy as np
 import pytest
 
 from d2dfl.errors import UserError
-from d2dfl.experiment.cells import stored
-from d2dfl.experiment.gpu import run_on_gpu
-from d2dfl.experiment.grid import GridProgress, GridTask, run_grid
-from d2dfl.paper import (
-    CONTENDERS,
-)
+from d2dfl.experiment.cells import steps
+from d2dfl.experiment.cells.files import stored
+from d2dfl.experiment.folder.checkpoints import Checkpoints
+from d2dfl.experiment.grid.gpu import run_on_gpu
+from d2dfl.experiment.grid.grid import GridProgress, GridTask, run_grid
+from d2dfl.federation import State
+from d2dfl.paper import CONTENDERS
 from d2dfl.paper.catalogue import load_experiment
 from d2dfl.paper.run import Request, _cells, reproduce
 from d2dfl.paper.workload import tasks_of
@@ -61,6 +64,71 @@ def test_a_training_that_breaks_does_not_take_its_group_along(tmp_path: Path) ->
     assert [failure.key for failure in outcome.failures] == [f"group/{bad['method']}"]
     assert "no longer a number" in outcome.failures[0].reason
     assert len(outcome.results["group"]["values"]) == len(stored(tmp_path)) == 1
+
+
+class CutError(BaseException):
+    """The power went off."""
+
+
+@pytest.fixture
+def task() -> GridTask:
+    """Two contenders that train together."""
+    experiments = {"curve-regression": load_experiment("curve-regression")}
+    cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", Path(), seeds=1), lacking=())
+    first, second = tasks_of(experiments, {"curve-regression": cells["curve-regression"][:2]})
+    return GridTask("two", {**first.payload, "cells": [*first.payload["cells"], *second.payload["cells"]]})
+
+
+def _cut(task: GridTask, folder: Path, at: int) -> list[int]:
+    """Rounds of the states with which the task went on; it is cut when it has saved this round."""
+    began: list[int] = []
+    save, load = Checkpoints.save, Checkpoints.state
+
+    def dying(self: Checkpoints, states: Mapping[int, State], trainings: int) -> None:
+        save(self, states, trainings)
+        if max(state.round for state in states.values()) == at:
+            raise CutError
+
+    def noted(self: Checkpoints, number: int, devices: int) -> State:
+        state = load(self, number, devices)
+        began.append(state.round)
+        return state
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(steps, "PAUSE_S", 0.0)
+        patched.setattr(Checkpoints, "save", dying)
+        patched.setattr(Checkpoints, "state", noted)
+        with suppress(CutError):
+            run_on_gpu([task], folder, 1, lambda _: None, resume=True)
+    return began
+
+
+def test_a_task_that_was_cut_goes_on_from_what_it_saved(tmp_path: Path, task: GridTask) -> None:
+    run_on_gpu([task], tmp_path / "whole", 1, lambda _: None)
+    cut = tmp_path / "cut"
+    assert _cut(task, cut, at=2) == []
+    assert len(list(cut.glob("checkpoints/*/checkpoint.json"))) == 1
+    assert not stored(cut)
+    went_on = _cut(task, cut, at=4)
+    assert went_on
+    assert set(went_on) == {2}
+    (state,) = cut.glob("checkpoints/*/checkpoints/1-4-*.state")
+    assert _cut(task, cut, at=0)[-1] == 4  # never cut again
+    values = {key: item.values for key, item in stored(tmp_path / "whole").items()}
+    assert {key: item.values for key, item in stored(cut).items()} == values
+    assert not (cut / "checkpoints").exists()
+    assert not state.exists()
+
+
+def test_what_a_task_saved_is_set_aside_where_it_cannot_be_used(tmp_path: Path, task: GridTask) -> None:
+    assert _cut(task, tmp_path, at=2) == []
+    (switch,) = tmp_path.glob("checkpoints/*/checkpoint.json")
+    switch.write_bytes(switch.read_bytes()[:-9])
+    assert _cut(task, tmp_path, at=2) == []  # it began anew
+    assert len(list(tmp_path.glob("checkpoints/*.aside-1/checkpoint.json"))) == 1
+    run_on_gpu([task], tmp_path, 1, lambda _: None)  # a new run goes on with nothing
+    assert len(list(tmp_path.glob("checkpoints/*.aside-2/checkpoint.json"))) == 1
+    assert len(stored(tmp_path)) == 2
 
 
 def test_a_script_of_ones_own(tmp_path: Path) -> None:

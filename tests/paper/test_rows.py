@@ -8,10 +8,10 @@ import pytest
 from d2dfl import preset
 from d2dfl.data.datasets import load
 from d2dfl.discovery.equations.messages import requested
-from d2dfl.experiment.cell import Cell
+from d2dfl.experiment.cells.cell import Cell
+from d2dfl.experiment.cells.values import exchange_values
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import setting_of
-from d2dfl.experiment.values import exchange_values
 from d2dfl.paper import NONE, PAPERS, Experiment, Point, Results, Shown, above_best, above_next, best_of, task
 from d2dfl.paper.catalogue import load_experiment, scripts_folder
 from d2dfl.paper.cells import run_task

@@ -8,7 +8,7 @@ import pytest
 from drawn import example, plotly_arguments
 
 from d2dfl import Network, discover, preset, share
-from d2dfl.experiment.maps import layer_of, map_of
+from d2dfl.experiment.findings.maps import layer_of, map_of
 from d2dfl.report.drawing.labels import (
     beside,
     cluster_places,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from d2dfl.errors import UserError
-from d2dfl.experiment.mark import Plan
-from d2dfl.experiment.store import run_folder
+from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.store import run_folder
 from d2dfl.storage import (
     LOCK,
     TakenError,

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from d2dfl.cli.output import console
 from d2dfl.discovery.discover import Discovery
-from d2dfl.experiment import summary
+from d2dfl.experiment.findings import summary
 
 
 def print_side_by_side(results: Sequence[Discovery], best: float | None) -> None:

@@ -18,11 +18,11 @@ from d2dfl.discovery.methods import METHODS, Method, method_named, methods_liste
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.discovery.trace import Trace
 from d2dfl.errors import UserError
-from d2dfl.experiment import summary
+from d2dfl.experiment.findings import summary
+from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.store import run_folder
+from d2dfl.experiment.folder.traces import traced
 from d2dfl.experiment.graphs import as_dict, compare_graphs, draw_discovery, save_discovery
-from d2dfl.experiment.mark import Plan
-from d2dfl.experiment.store import run_folder
-from d2dfl.experiment.traces import traced
 from d2dfl.network import Network
 from d2dfl.network.files import check_network_name, check_replaceable, load_network, save_network
 from d2dfl.progress import Share

@@ -15,7 +15,7 @@ from d2dfl.config import Config
 from d2dfl.config.needs import NetworkShape
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.errors import UnknownNameError, UserError
-from d2dfl.experiment.logs import check_logs
+from d2dfl.experiment.folder.logs import check_logs
 from d2dfl.experiment.observer import NOBODY, Observer
 from d2dfl.progress import Step
 from d2dfl.words import counted
@@ -23,8 +23,8 @@ from d2dfl.words import counted
 if TYPE_CHECKING:
     from d2dfl.cli.commands.options import Watching
     from d2dfl.cli.live import LiveSession
-    from d2dfl.experiment.compare import Comparison
-    from d2dfl.experiment.store import Again, RunFolder
+    from d2dfl.experiment.comparison import Comparison
+    from d2dfl.experiment.folder.store import Again, RunFolder
     from d2dfl.report.findings import Table as FoundTable
 
 
@@ -48,10 +48,10 @@ def compare_and_print(
     Without `out` the run gets the default folder, or one with a number where that is taken.
     """
     check_logs(logs)  # before PyTorch is loaded and a folder made
-    from d2dfl.experiment.cluster import check_engine
     from d2dfl.experiment.compare import compare, plan_of
-    from d2dfl.experiment.findings import write_all
-    from d2dfl.experiment.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
+    from d2dfl.experiment.findings.comparison import write_all
+    from d2dfl.experiment.folder.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
+    from d2dfl.experiment.grid.cluster import check_engine
 
     check_engine(engine, config.federation)  # and the scheme
     plan = plan_of(config, methods, seeds)
@@ -75,7 +75,15 @@ def compare_and_print(
             observer = session.view if session else NOBODY
             with _bar(record, observer, session is not None and session.in_terminal) as tell:
                 result = compare(
-                    config, methods, seeds, record, tell, logs, notice=say, engine=engine, observer=observer
+                    config,
+                    methods,
+                    seeds,
+                    record,
+                    progress=tell,
+                    logs=logs,
+                    notice=say,
+                    engine=engine,
+                    observer=observer,
                 )
                 tell("draw", 1.0)
                 write_all(result, where)
@@ -124,7 +132,7 @@ def _bar(record: "RunFolder", observer: Observer, elsewhere: bool) -> Iterator[S
 
 
 def _print_comparison(config: Config, result: "Comparison") -> None:
-    from d2dfl.experiment.findings import against_table, table_of, used
+    from d2dfl.experiment.findings.comparison import against_table, table_of, used
 
     setting = result.prepared[0].setting
     seeds = len(result.results.seeds)
@@ -172,7 +180,7 @@ def rerun_and_print(
 ) -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.methods import IID, method_named
-    from d2dfl.experiment.mark import comparison_in, plugins_of
+    from d2dfl.experiment.folder.mark import comparison_in, plugins_of
 
     if out is not None and os.path.realpath(out) == os.path.realpath(folder) and not resume:
         raise UserError(f"--from and --out are the same folder, {folder}: give another --out")

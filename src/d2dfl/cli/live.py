@@ -109,7 +109,7 @@ def _until_stopped(words: str) -> None:
 def replay_folder(folder: Path, no_browser: bool) -> None:
     """Serve what a run folder holds, until Ctrl-C."""
     from d2dfl.errors import UserError
-    from d2dfl.experiment.traces import load_traces
+    from d2dfl.experiment.folder.traces import load_traces
     from d2dfl.report.findings import FILE, Findings
 
     traces = load_traces(folder)

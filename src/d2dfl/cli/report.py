@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from d2dfl.cli.output import say
 from d2dfl.errors import UserError
-from d2dfl.experiment.mark import Plan
-from d2dfl.experiment.store import run_folder
+from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.store import run_folder
 from d2dfl.storage import check_output, make_folder, read_bytes, write_whole
 
 if TYPE_CHECKING:

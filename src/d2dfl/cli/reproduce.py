@@ -17,9 +17,9 @@ from rich.text import Text
 
 from d2dfl.cli.output import bar, console, nothing_to_resume, say, say_results, to_resume
 from d2dfl.errors import UserError
-from d2dfl.experiment.cells import CELLS
-from d2dfl.experiment.grid import GridProgress
-from d2dfl.experiment.store import TABLE, folder_to_resume, is_free, numbered
+from d2dfl.experiment.cells.files import CELLS
+from d2dfl.experiment.folder.store import TABLE, folder_to_resume, is_free, numbered
+from d2dfl.experiment.grid.grid import GridProgress
 from d2dfl.progress import silent
 from d2dfl.report.findings import AHEAD, BEHIND, DIRECTION, FILE, NOT, REPRODUCED, UNDECIDED, Findings, Verdict
 from d2dfl.storage import TakenError, write_whole

@@ -6,8 +6,6 @@ devices. A method's share is (its score - none) / (iid - none).
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,121 +14,42 @@ from numpy.typing import NDArray
 from d2dfl.config import Config, config_from
 from d2dfl.config.seeds import checked_seeds
 from d2dfl.data import Dataset
-from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE, methods_named
+from d2dfl.discovery.discover import discover
+from d2dfl.discovery.methods import IID, NO_EXCHANGE, methods_named
 from d2dfl.discovery.trace import Trace
-from d2dfl.energy.ledger import Ledger
-from d2dfl.energy.purposes import PURPOSES
-from d2dfl.experiment.cell import Cell, Contender, Point, Values
-from d2dfl.experiment.cells import keep_cells
-from d2dfl.experiment.cluster import check_engine, cluster_for
-from d2dfl.experiment.device_scores import KEY, device_scores
+from d2dfl.experiment.cells.cell import Cell, Values
+from d2dfl.experiment.cells.files import keep_cells
+from d2dfl.experiment.cells.values import energy, training_values
+from d2dfl.experiment.comparison import Comparison
+from d2dfl.experiment.findings.device_scores import KEY, device_scores
+from d2dfl.experiment.findings.maps import MANY
+from d2dfl.experiment.folder.logs import Logs, check_logs, open_logs, run_name
+from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.store import RESULTS, RunFolder
+from d2dfl.experiment.folder.traces import save_traces, traced
+from d2dfl.experiment.grid.cluster import check_engine, cluster_for
 from d2dfl.experiment.inputs import Inputs, data_set
-from d2dfl.experiment.logs import Logs, check_logs, open_logs, run_name
-from d2dfl.experiment.maps import MANY
-from d2dfl.experiment.mark import Plan
 from d2dfl.experiment.observer import NOBODY, Observer
-from d2dfl.experiment.pipeline import PreparedCell, TrainedCell, factory_of, federations_of, prepare
-from d2dfl.experiment.results import Results, Row
+from d2dfl.experiment.pipeline import (
+    PreparedCell,
+    TrainedCell,
+    delivered,
+    delivery,
+    factory_of,
+    federations_of,
+    settled,
+    shuffled,
+)
 from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
-from d2dfl.experiment.store import RESULTS, RunFolder
-from d2dfl.experiment.traces import save_traces, traced
 from d2dfl.experiment.trained_models import TrainedModels
-from d2dfl.experiment.training import Weights
-from d2dfl.experiment.values import energy, training_values
 from d2dfl.federation import Starts, State, parameters_of, room_for, train_many
 from d2dfl.federation.models import outputs_for
-from d2dfl.notebook import line, table_html
 from d2dfl.progress import Share, Step, silent
 from d2dfl.storage import write_whole
-from d2dfl.transfer import held_counts
-from d2dfl.words import counted
+from d2dfl.transfer import exchange, held_counts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, repr=False)
-class Comparison:
-    """Everything that was measured."""
-
-    config: Config
-    dataset: Dataset
-    cells: tuple[Cell, ...]
-    values: tuple[Values, ...]  # of the cells
-    prepared: tuple[PreparedCell, ...]
-    ledgers: tuple[Ledger, ...]  # of the cells, with the radio of the configuration
-    embeddings: tuple[tuple[str, NDArray[np.float32]], ...] = ()  # of test inputs, where models are encoders
-    # Of the cells: the final model's state, or those of all devices. With a run folder they are files there, and not here.
-    weights: tuple[Weights, ...] = ()
-
-    @cached_property
-    def point(self) -> Point:
-        """The one place at which all of it was measured."""
-        names = dict.fromkeys(cell.method for cell in self.cells)
-        return Point("", {}, contenders=tuple(Contender(name, title_of(name), name) for name in names))
-
-    @cached_property
-    def results(self) -> Results:
-        """The values by method and seed."""
-        seeds = tuple(dict.fromkeys(cell.seed for cell in self.cells))
-        found = Results.keyed(dict(zip(self.cells, self.values, strict=True)))
-        return Results((self.point,), seeds, found, self.config.energy.radio)
-
-    @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """One line a method."""
-        return tuple(self.results.row(self.point, contender) for contender in self.point.contenders)
-
-    @property
-    def score_name(self) -> str:
-        return self.results.score_name(self.point)
-
-    def __repr__(self) -> str:
-        scores = (f"{row.method} {row.score:.3f}" for row in self.rows)
-        return line(f"Comparison by {self.score_name}", *scores, counted(len(self.results.seeds), "seed"))
-
-    def _repr_html_(self) -> str:
-        from d2dfl.experiment.findings import against_table, table_of
-
-        tables = {"Comparison": table_of(self), "Against the best other method": against_table(self)}
-        return "".join(table_html(title, table.columns, table.rows, table.words) for title, table in tables.items())
-
-    def plot(self, path: "str | Path | None" = None) -> "Figure":
-        """Score against rounds as a figure; with a path (.png, .svg, .pdf) it is drawn there, too."""
-        from d2dfl.experiment.findings import curves_figure
-        from d2dfl.report.drawing.lines import write_figure
-
-        return write_figure(curves_figure(self), path)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All measures, and where the joules went."""
-        return {
-            "score": self.score_name,
-            "higher_is_better": self.results.sign(self.point) > 0,
-            "rows": [asdict(row) for row in self.rows],
-            "purposes": PURPOSES,
-            "device_joules": [  # [device][purpose], of the whole run
-                {"method": cell.method, "seed": cell.seed, "joules": book.spent_j().tolist()}
-                for cell, book in zip(self.cells, self.ledgers, strict=True)
-            ],
-            "used": {  # where the settings leave that to the data
-                "dataset": self.dataset.name,
-                "training_datapoints": len(self.prepared[0].setting.truth),
-                "datapoints_by_device": [len(held) for held in self.prepared[0].setting.holdings],
-            },
-            "partitions": [
-                {"seed": item.setting.seed, **item.setting.partitioning.by_device}
-                for item in self.prepared
-                if item.method == IID and item.setting.partitioning.by_device
-            ],
-        }
-
-
-def title_of(method: str) -> str:
-    """What a method is called in figures."""
-    return "i.i.d. shuffle" if method == IID else METHODS[method].title
+    pass
 
 
 def with_yardsticks(methods: str | Sequence[str]) -> list[str]:
@@ -149,6 +68,7 @@ def compare(
     methods: str | Sequence[str],
     seeds: int | Sequence[int],
     record: RunFolder | None = None,
+    *,
     progress: Step = silent,
     logs: Sequence[str] = (),
     inputs: Inputs | None = None,
@@ -183,13 +103,20 @@ def compare(
     traces: list[Trace] = []
     with cluster_for(engine, config.federation) as cluster, _logs(logs, record) as log:
         settings = _settings(config, seeds, inputs, progress, observer)
-        for cell in cells:
-            tell = _found(progress, cell, len(items), len(cells))
+        for number, cell in enumerate(cells):
+            setting, tell = settings[cell.seed], _found(progress, cell, number, len(cells))
             tell(0.0)
-            trace = _trace(observer) if cell.method not in (IID, NO_EXCHANGE) and traced(devices) else None
-            items.append(prepare(config, settings[cell.seed], cell.method, tell, trace))
-            traces += [trace] if trace else []
-            observer.prepare(len(items) - 1, items[-1])
+            if cell.method == IID:
+                item = shuffled(setting)
+            else:
+                trace = _trace(observer, traces, cell.method, devices)
+                told = setting.reported_network
+                found = discover(told, config, seed=cell.seed, method=cell.method, progress=_half(tell, 0), trace=trace)
+                agreed = settled(found, setting)
+                moved = exchange(**delivery(agreed, setting, config.exchange), progress=_half(tell, 1))
+                item = delivered(cell.method, setting, agreed, moved)
+            items.append(item)
+            observer.prepare(number, item)
         saved = Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)) if record else None
         ready = federations_of(config, items, inputs.dataset, model=factory, saved=saved, room=room)
         truths = {seed: setting.truth for seed, setting in settings.items()}
@@ -226,14 +153,23 @@ def _settings(
     return settings
 
 
-def _trace(observer: Observer) -> Trace:
+def _trace(observer: Observer, traces: list[Trace], method: str, devices: int) -> Trace | None:
+    """Who hears how this graph is found, where there is something to hear."""
+    if method == NO_EXCHANGE or not traced(devices):
+        return None
     trace = Trace(lambda: observer.negotiate(trace))
+    traces.append(trace)
     return trace
 
 
 def _found(progress: Step, cell: Cell, number: int, cells: int) -> Share:
     """Tells how far discovery is, from how far that of one cell is."""
     return lambda share: progress(f"discover, exchange: {cell.method}, seed {cell.seed}", (number + share) / cells)
+
+
+def _half(tell: Share, half: int) -> Share:
+    """Discovery and exchange count alike."""
+    return lambda share: tell((half + share) / 2)
 
 
 def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:

@@ -13,11 +13,11 @@ from d2dfl.discovery.evaluation import share_of
 from d2dfl.discovery.methods import METHODS, Method
 from d2dfl.discovery.trace import Trace
 from d2dfl.errors import MissingExtraError
-from d2dfl.experiment.mark import Plan
-from d2dfl.experiment.store import run_folder
-from d2dfl.experiment.summary import best_known, keep
-from d2dfl.experiment.takeaways import NETWORK
-from d2dfl.experiment.traces import save_traces
+from d2dfl.experiment.findings.summary import best_known, keep
+from d2dfl.experiment.findings.takeaways import NETWORK
+from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.store import run_folder
+from d2dfl.experiment.folder.traces import save_traces
 from d2dfl.network import Network
 from d2dfl.network.files import save_network
 from d2dfl.progress import Share, silent

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from d2dfl.config import Config
 from d2dfl.discovery.trace import Trace
-from d2dfl.experiment.cell import Cell
+from d2dfl.experiment.cells.cell import Cell
 
 if TYPE_CHECKING:  # PyTorch waits until something trains
     from d2dfl.experiment.pipeline import PreparedCell

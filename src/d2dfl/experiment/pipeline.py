@@ -1,24 +1,25 @@
 """The road that every run takes, `run`, `compare` and `reproduce` alike.
 
 1. setting      data on devices, partitions, a network (setting.py)
-2. prepare      discover the graph, move the datapoints over it
+2. prepared     a graph is discovered, datapoints move over it: `compare` does so in plain sight, workers with `prepare`
 3. federations  what everybody holds now, for `train_many` (federation/training.py)
 4. values       what was measured, as plain values (values.py)
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
+from d2dfl.config.sections.learning import ExchangeConfig, Keeping
 from d2dfl.data import Dataset
 from d2dfl.discovery.changing_channel import known_to, with_losses
 from d2dfl.discovery.discover import Discovery, discover
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.methods import IID, method_named
-from d2dfl.discovery.trace import Trace
 from d2dfl.errors import UserError
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import (
@@ -33,7 +34,8 @@ from d2dfl.federation import (
     start,
 )
 from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
-from d2dfl.progress import Share, silent
+from d2dfl.network import Network
+from d2dfl.network.graph import Graph
 from d2dfl.rng import stream
 from d2dfl.transfer import ExchangeResult, exchange
 
@@ -59,39 +61,72 @@ class TrainedCell:
     parameters: int  # of one model
 
 
-def prepare(
-    config: Config, setting: Setting, method: str, progress: Share = silent, trace: Trace | None = None
-) -> PreparedCell:
-    """Discover a graph by what the devices tell, and move the datapoints; the share that is told counts both alike.
-
-    `trace` hears how the graph is found.
-    """
+def prepare(config: Config, setting: Setting, method: str) -> PreparedCell:
+    """Discover a graph by what the devices tell, and move the datapoints: what `compare` does, for nobody who watches."""
     if method == IID:
-        return PreparedCell(IID, setting, None, None, _shuffled(setting))
-    name = method_named(method).name
-    told = setting.reported_network
-    found = discover(
-        told, config, seed=setting.seed, method=name, progress=lambda share: progress(share / 2), trace=trace
-    )
-    discovery = _settled(found, setting)
-    moved = exchange(
-        discovery.graph,
-        setting.holdings,
-        setting.partitioning.partition_of,
-        discovery.network.threshold,
-        seed=setting.seed,
-        keep=config.exchange.keep,
-        lossy=config.exchange.lossy,
-        attempts=config.exchange.attempts,
-        within=discovery.network if config.exchange.budget == "hard" else None,
-        progress=lambda share: progress((1 + share) / 2),
-    )
+        return shuffled(setting)
+    found = discover(setting.reported_network, config, seed=setting.seed, method=method)
+    agreed = settled(found, setting)
+    moved = exchange(**delivery(agreed, setting, config.exchange))
+    return delivered(method, setting, agreed, moved)
+
+
+def settled(found: Discovery, setting: Setting) -> Discovery:
+    """Links chosen from noised messages, settled and measured with what the devices truly hold."""
+    if setting.reported_network is setting.network:
+        return found
+    config, slots = found.config, found.graph.slots
+    network = replace(setting.network, drop=found.network.drop, rss=found.network.rss)
+    known = known_to(method_named(found.method), network, config.channel)
+    graph = with_losses(graph_of(known, slots, config.reward.over_ask), network)
+    return replace(found, network=network, graph=graph, evaluation=evaluate(network, graph, config.reward))
+
+
+class Delivery(TypedDict):
+    """What `exchange` is asked to do."""
+
+    graph: Graph
+    holdings: Sequence[NDArray[np.int64]]
+    partition_of: NDArray[np.int64]
+    threshold: NDArray[np.float64]
+    seed: int
+    keep: Keeping
+    lossy: bool
+    attempts: int
+    within: Network | None
+
+
+def delivery(agreed: Discovery, setting: Setting, settings: ExchangeConfig) -> Delivery:
+    """The exchange over the links that were agreed on."""
+    return {
+        "graph": agreed.graph,
+        "holdings": setting.holdings,
+        "partition_of": setting.partitioning.partition_of,
+        "threshold": agreed.network.threshold,
+        "seed": setting.seed,
+        "keep": settings.keep,
+        "lossy": settings.lossy,
+        "attempts": settings.attempts,
+        "within": agreed.network if settings.budget == "hard" else None,
+    }
+
+
+def delivered(method: str, setting: Setting, agreed: Discovery, moved: ExchangeResult) -> PreparedCell:
+    """What everybody holds after an exchange, or a sentence where somebody has nothing left to train on."""
     empty = [device for device, held in enumerate(moved.holdings) if not len(held) and len(setting.holdings[device])]
     if empty:
         raise UserError(
             f"the exchange left device {empty[0]} without data: raise network.threshold, or set exchange.keep=acknowledged"
         )
-    return PreparedCell(method, setting, discovery, moved, moved.holdings)
+    return PreparedCell(method, setting, agreed, moved, moved.holdings)
+
+
+def shuffled(setting: Setting) -> PreparedCell:
+    """The yardstick: the same datapoints, dealt out anew without any skew."""
+    pool = np.concatenate(setting.holdings)
+    order = stream(setting.seed, "iid-shuffle").permutation(len(pool))
+    sizes = np.cumsum([len(held) for held in setting.holdings])[:-1]
+    return PreparedCell(IID, setting, None, None, tuple(np.split(pool[order], sizes)))
 
 
 @dataclass(frozen=True)
@@ -154,22 +189,3 @@ def suited(name: str, config: Config, shape: Shape) -> str:
     """The name of a model; instead of auto that of one which suits the paradigm and inputs of this shape."""
     suits = default_encoder if paradigm_of(config).encodes else default_model
     return suits(shape) if name == "auto" else name
-
-
-def _shuffled(setting: Setting) -> tuple[NDArray[np.int64], ...]:
-    """The same datapoints, dealt out anew without any skew."""
-    pool = np.concatenate(setting.holdings)
-    order = stream(setting.seed, "iid-shuffle").permutation(len(pool))
-    sizes = np.cumsum([len(held) for held in setting.holdings])[:-1]
-    return tuple(np.split(pool[order], sizes))
-
-
-def _settled(found: Discovery, setting: Setting) -> Discovery:
-    """Links chosen from noised messages, settled and measured with what the devices truly hold."""
-    if setting.reported_network is setting.network:
-        return found
-    config, slots = found.config, found.graph.slots
-    network = replace(setting.network, drop=found.network.drop, rss=found.network.rss)
-    known = known_to(method_named(found.method), network, config.channel)
-    graph = with_losses(graph_of(known, slots, config.reward.over_ask), network)
-    return replace(found, network=network, graph=graph, evaluation=evaluate(network, graph, config.reward))

@@ -16,12 +16,13 @@ from d2dfl.data.own import OwnData
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.methods import methods_named
 from d2dfl.errors import UserError
-from d2dfl.experiment.compare import Comparison, compare
+from d2dfl.experiment.compare import compare
+from d2dfl.experiment.comparison import Comparison
+from d2dfl.experiment.findings.summary import unlinked_sentences
 from d2dfl.experiment.inputs import Inputs
 from d2dfl.experiment.measures import FEW_TESTS
 from d2dfl.experiment.per_device import Name, PerDevice
 from d2dfl.experiment.setting import paradigm_of
-from d2dfl.experiment.summary import unlinked_sentences
 from d2dfl.experiment.training import Model, factory_from
 from d2dfl.federation.models import outputs_for
 from d2dfl.network.graph import Graph

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
-from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.device_scores import label_scores
-from d2dfl.experiment.logs import run_name
+from d2dfl.experiment.cells.cell import Cell
+from d2dfl.experiment.findings.device_scores import label_scores
+from d2dfl.experiment.folder.logs import run_name
+from d2dfl.experiment.folder.store import RunFolder
 from d2dfl.experiment.setting import paradigm_of
-from d2dfl.experiment.store import RunFolder
 from d2dfl.experiment.training import Weights, save_weights, weights_in
 from d2dfl.federation import Federated, State, embeddings
 from d2dfl.federation.models import Factory

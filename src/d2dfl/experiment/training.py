@@ -108,7 +108,7 @@ def train(
         chosen = suited(chosen, config, devices.shape)
     factory = factory_from(chosen, devices.shape, devices.outputs)
     state = start(factory, devices, settings, seed, check_training(factory, [(devices, seed)], settings))
-    (curves,) = train_many(factory, [(devices, seed)], settings, progress, states=[state])
+    (curves,) = train_many(factory, [(devices, seed)], settings, progress=progress, states=[state])
     return Trained(curves, models_of(factory, devices, state, config), devices)
 
 

@@ -89,9 +89,16 @@ def train(
 ) -> Curves:
     """Train one federation. `state` goes on where a saved one stopped, or comes from `start`; it ends as the result."""
     state = state or start(model_factory, data, settings, seed)
-    return train_many(model_factory, [(data, seed)], settings, progress, lambda _, now: on_round(now), [state], notice)[
-        0
-    ]
+    (curves,) = train_many(
+        model_factory,
+        [(data, seed)],
+        settings,
+        progress=progress,
+        on_round=lambda _, now: on_round(now),
+        states=[state],
+        notice=notice,
+    )
+    return curves
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,7 @@ def train_many(
     model_factory: Factory,
     runs: Sequence[tuple[Federated, int]],
     settings: FederationConfig,
+    *,
     progress: Share = silent,
     on_round: Callable[[int, State], None] = silent,
     states: Sequence[State] | Starts | None = None,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from d2dfl.experiment.grid import GridProgress
+from d2dfl.experiment.grid.grid import GridProgress
 from d2dfl.live.stand import Stand
 from d2dfl.live.views import CURVES, ENERGY, HEAD, DiscoveryView
 from d2dfl.report.findings import Findings

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.experiment.maps import map_of
+from d2dfl.experiment.findings.maps import map_of
 from d2dfl.network import Network
 from d2dfl.report.drawing.labels import level_texts, link_cuts
 from d2dfl.report.drawing.map_stage import layer_links, map_stage

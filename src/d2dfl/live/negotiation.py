@@ -9,7 +9,7 @@ from d2dfl.discovery.discover import graph_at
 from d2dfl.discovery.evaluation import evaluate
 from d2dfl.discovery.methods import METHODS
 from d2dfl.discovery.trace import Moment, Trace
-from d2dfl.experiment.maps import graph_layer
+from d2dfl.experiment.findings.maps import graph_layer
 from d2dfl.live.maps import LivingMap
 from d2dfl.network import Network
 from d2dfl.report.findings import Chart, Findings, Layer, Line

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from d2dfl.discovery.methods import IID
-from d2dfl.experiment.cell import Contender, Point
-from d2dfl.experiment.charts import curve_chart, energy_bars
-from d2dfl.experiment.compare import title_of
-from d2dfl.experiment.maps import MANY, layer_of, with_exchange
+from d2dfl.experiment.cells.cell import Contender, Point
+from d2dfl.experiment.cells.results import Results
+from d2dfl.experiment.cells.values import energy
+from d2dfl.experiment.comparison import title_of
+from d2dfl.experiment.findings.charts import curve_chart, energy_bars
+from d2dfl.experiment.findings.maps import MANY, layer_of, with_exchange
 from d2dfl.experiment.pipeline import PreparedCell
-from d2dfl.experiment.results import Results
 from d2dfl.experiment.setting import Setting
-from d2dfl.experiment.values import energy
 from d2dfl.federation import Curves, State
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.stand import Stand

@@ -7,7 +7,7 @@ from typing import Any
 
 from d2dfl.config import Config
 from d2dfl.discovery.trace import Trace
-from d2dfl.experiment.cell import Cell
+from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.observer import Observer
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.negotiation import Negotiation

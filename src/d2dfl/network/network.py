@@ -266,7 +266,10 @@ def thresholds(counts: NDArray[np.float64], rule: str) -> NDArray[np.float64]:
 def label_skewed_counts(devices: int, partitions: int, labels: int, samples: int, seed: int) -> NDArray[np.float64]:
     """counts[device, partition]: every device holds exactly `labels` partitions, drawn at random (Appendix C)."""
     if labels > partitions:
-        raise UserError(f"network.labels_per_device cannot be {labels}: there are only {partitions} partitions")
+        raise UserError(
+            f"network.labels_per_device cannot be {labels}: there {'is' if partitions == 1 else 'are'} only "
+            f"{counted(partitions, 'partition')}"
+        )
     parts = whole_parts(samples, label_shares(labels))
     order = stream(seed, "labels").random((devices, partitions)).argsort(axis=1)[:, :labels]
     counts = np.zeros((devices, partitions))

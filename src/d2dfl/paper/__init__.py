@@ -1,8 +1,8 @@
 """Every figure and table of the paper as an experiment: what to measure, and the paper's number beside ours."""
 
-from d2dfl.experiment.cell import Cell, Contender, Values
-from d2dfl.experiment.cell_steps import each, exchange_only, exchange_values, prepared
-from d2dfl.experiment.charts import curve_chart, energy_bars, line, text, times
+from d2dfl.experiment.cells.cell import Cell, Contender, Values
+from d2dfl.experiment.cells.steps import each, exchange_only, exchange_values, prepared
+from d2dfl.experiment.findings.charts import curve_chart, energy_bars, line, text, times
 from d2dfl.experiment.measures import Array, effort_or_all, final, interval, known
 from d2dfl.paper.charts import (
     curve_charts,

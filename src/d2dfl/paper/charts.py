@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.experiment.charts import curve_chart, energy_bars, line, ratio_text, text
+from d2dfl.experiment.findings.charts import curve_chart, energy_bars, line, ratio_text, text
 from d2dfl.experiment.measures import final
 from d2dfl.paper.experiment import Point
 from d2dfl.paper.leads import Quantities, equal_table, lead, lower_is_better, speed, until

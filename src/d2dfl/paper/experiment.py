@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from d2dfl.config import Config
 from d2dfl.config.presets import preset
-from d2dfl.experiment import cell
-from d2dfl.experiment.cell import Cell, Contender, Measure
+from d2dfl.experiment.cells import cell
+from d2dfl.experiment.cells.cell import Cell, Contender, Measure
 from d2dfl.paper.terms import SWEEP
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.config import Config
-from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.charts import rounds_text
+from d2dfl.experiment.cells.cell import Cell
+from d2dfl.experiment.findings.charts import rounds_text
 from d2dfl.paper.catalogue import claims_of
 from d2dfl.paper.experiment import Experiment
 from d2dfl.paper.results import Results

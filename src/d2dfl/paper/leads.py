@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.experiment.cell import Contender
-from d2dfl.experiment.charts import text, with_interval
+from d2dfl.experiment.cells.cell import Contender
+from d2dfl.experiment.findings.charts import text, with_interval
 from d2dfl.experiment.measures import Array, effort, effort_or_all, geometric_mean, known, standing
 from d2dfl.paper.experiment import Point
 from d2dfl.paper.results import Results

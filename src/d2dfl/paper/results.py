@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from d2dfl.experiment import cell, results
-from d2dfl.experiment.cell import Cell, Contender
+from d2dfl.experiment.cells import cell, results
+from d2dfl.experiment.cells.cell import Cell, Contender
 from d2dfl.experiment.measures import Array
 from d2dfl.paper.experiment import Experiment, Point
 from d2dfl.paper.terms import LEARNERS, NONE, PAPERS, terms_of

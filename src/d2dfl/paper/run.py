@@ -17,12 +17,12 @@ from d2dfl.config import Config
 from d2dfl.data import datasets
 from d2dfl.discovery.methods import METHODS, methods_lacking
 from d2dfl.errors import UserError
-from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.cells import StoredCell, stored
-from d2dfl.experiment.gpu import run_on_gpu
-from d2dfl.experiment.grid import Failure, GridOutcome, GridProgress, GridTask, run_grid
-from d2dfl.experiment.mark import Plan, read_mark
-from d2dfl.experiment.store import RunFolder, run_folder
+from d2dfl.experiment.cells.cell import Cell
+from d2dfl.experiment.cells.files import StoredCell, stored
+from d2dfl.experiment.folder.mark import Plan, read_mark
+from d2dfl.experiment.folder.store import RunFolder, run_folder
+from d2dfl.experiment.grid.gpu import run_on_gpu
+from d2dfl.experiment.grid.grid import Failure, GridOutcome, GridProgress, GridTask, run_grid
 from d2dfl.paper.catalogue import load_experiment
 from d2dfl.paper.experiment import SCALES, Experiment
 from d2dfl.paper.findings import save_findings
@@ -150,14 +150,15 @@ def _measure(
     )
     on_gpu = torch.cuda.is_available() and request.engine == "local"
     training = [task for task in tasks if on_gpu and _trains(task)]
-    first = run_on_gpu(training, request.out, request.workers, on_progress) if training else None
+    first = run_on_gpu(training, request.out, request.workers, on_progress, request.resume) if training else None
     rest = run_grid(
         [task for task in tasks if task not in training],
         WORK,
         request.out,
         engine=request.engine,
         workers=request.workers or (ON_GPU if on_gpu else None),
-        on_progress=on_progress,  # no resume: what has a result that can be used is not among the tasks
+        resume=request.resume,  # what has a result that can be used is not among the tasks: from what they saved
+        on_progress=on_progress,
     )
     return rest if first is None else replace(rest, failures=(*first.failures, *rest.failures))
 

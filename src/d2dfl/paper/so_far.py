@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from d2dfl.errors import UserError
-from d2dfl.experiment.cells import stored
+from d2dfl.experiment.cells.files import stored
 from d2dfl.paper.catalogue import claims_of, load_experiment
 from d2dfl.paper.results import Results
 from d2dfl.paper.workload import key_of

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
-from d2dfl.experiment.cell import Contender
+from d2dfl.experiment.cells.cell import Contender
 
 # R3: the paper's learner at its best on the paper's settings, chosen on other networks than those it is measured on
 # (benchmarks/choose.py); on ours it has the defaults, which were chosen in the same way.

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from d2dfl.experiment.cell import Cell
-from d2dfl.experiment.cells import keys_of
-from d2dfl.experiment.grid import GridTask
+from d2dfl.experiment.cells.cell import Cell
+from d2dfl.experiment.cells.files import keys_of
+from d2dfl.experiment.grid.grid import GridTask
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.paper.catalogue import claims_of
 from d2dfl.paper.experiment import Experiment

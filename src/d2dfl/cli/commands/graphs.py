@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from d2dfl.cli.commands import completion
 from d2dfl.cli.commands.options import DatasetName, Generated, Graphs, ParadigmName, Watching
 from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.discovery.methods import METHODS
@@ -46,7 +47,11 @@ def discover(
     watching: Watching,
     method: Annotated[
         str | None,
-        typer.Option(help=f"One of {', '.join(METHODS)}.  [default: by preset]", show_default=False),
+        typer.Option(
+            help=f"One of {', '.join(METHODS)}.  [default: by preset]",
+            show_default=False,
+            autocompletion=completion.beginning_with(completion.method_names),
+        ),
     ] = None,
     reference: Annotated[
         bool, typer.Option(help="Also search the best known objective, to give a share of it; takes much longer.")
@@ -68,7 +73,11 @@ def compare_graphs(
     files: Files,
     methods: Annotated[
         str,
-        typer.Option(help=f"Methods, separated by commas, or all.  [default: {DRAWN}]", show_default=False),
+        typer.Option(
+            help=f"Methods, separated by commas, or all.  [default: {DRAWN}]",
+            show_default=False,
+            autocompletion=completion.many_methods,
+        ),
     ] = DRAWN,
 ) -> None:
     """Put methods side by side on the same network."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from d2dfl.cli.commands import completion
 from d2dfl.cli.commands.options import Learning, Seed, Watching
 from d2dfl.config.seeds import MOST_SEEDS, checked_seeds
 from d2dfl.discovery.methods import method_named, methods_named
@@ -18,7 +19,12 @@ def run(
     options: Learning,
     watching: Watching,
     method: Annotated[
-        str | None, typer.Option(help="How the graph is found.  [default: by preset]", show_default=False)
+        str | None,
+        typer.Option(
+            help="How the graph is found.  [default: by preset]",
+            show_default=False,
+            autocompletion=completion.beginning_with(completion.method_names),
+        ),
     ] = None,
     seed: Seed = 0,
     again: Annotated[
@@ -49,7 +55,11 @@ def compare(
     options: Learning,
     watching: Watching,
     methods: Annotated[
-        str, typer.Option(help="Methods, separated by commas, or all (ours, the paper's and its baselines).")
+        str,
+        typer.Option(
+            help="Methods, separated by commas, or all (ours, the paper's and its baselines).",
+            autocompletion=completion.many_methods,
+        ),
     ] = "all",
     seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 5,
 ) -> None:

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from d2dfl.cli.commands import completion
 from d2dfl.config import Config
 from d2dfl.config.presets import PRESETS, preset
 from d2dfl.config.sections.graph import TRUST_FORMS
 from d2dfl.config.sections.learning import PARADIGMS, SCHEMES, SUPERVISED
 from d2dfl.config.seeds import LARGEST_SEED
 from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.experiment.logs import LOGS
+from d2dfl.experiment.folder.logs import LOGS
 from d2dfl.storage import read_text
 
 Devices = Annotated[
@@ -26,7 +27,7 @@ Labels = Annotated[
     int | None,
     typer.Option(
         "--labels-per-device",
-        help="Partitions a device holds at the start.  [default: 3]",
+        help="Partitions a device holds at the start.  [default: 3, or all of fewer]",
         show_default=False,
     ),
 ]
@@ -42,10 +43,18 @@ Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=LA
 NetworkFile = Annotated[
     Path | None, typer.Option("--network", help="A network of your own: .npz or .json.", show_default=False)
 ]
-Preset = Annotated[str, typer.Option("--preset", help=f"Set of readings: {' or '.join(PRESETS)}.")]
+Preset = Annotated[
+    str,
+    typer.Option("--preset", help=f"Set of readings: {' or '.join(PRESETS)}.", autocompletion=completion.of(*PRESETS)),
+]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", help="section.field=value, as often as needed; see `d2dfl fields`.", show_default=False),
+    typer.Option(
+        "--set",
+        help="section.field=value, as often as needed; see `d2dfl fields`.",
+        show_default=False,
+        autocompletion=completion.settings,
+    ),
 ]
 ConfigFile = Annotated[Path | None, typer.Option("--config", help="TOML file with settings.", show_default=False)]
 Edges = Annotated[
@@ -62,7 +71,12 @@ RunOut = Annotated[
 ]
 DatasetName = Annotated[
     str | None,
-    typer.Option("--dataset", help="Dataset; `d2dfl data list` names them.  [default: digits]", show_default=False),
+    typer.Option(
+        "--dataset",
+        help="Dataset; `d2dfl data list` names them.  [default: digits]",
+        show_default=False,
+        autocompletion=completion.beginning_with(completion.dataset_names),
+    ),
 ]
 DataFile = Annotated[
     Path | None,
@@ -91,22 +105,39 @@ LinksFile = Annotated[
         show_default=False,
     ),
 ]
-EngineName = Annotated[str, typer.Option("--engine", help="Where devices train: local, or ray: an existing cluster.")]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        help="Where devices train: local, or ray: an existing cluster.",
+        autocompletion=completion.of("local", "ray"),
+    ),
+]
 SchemeName = Annotated[
     str | None,
     typer.Option(
         "--scheme",
         help=f"{', '.join(SCHEMES[:-1])} or {SCHEMES[-1]}.  [default: {SCHEMES[0]}]",
         show_default=False,
+        autocompletion=completion.of(*SCHEMES),
     ),
 ]
 ParadigmName = Annotated[
     str,
-    typer.Option("--paradigm", help=f"What is known about the data: {', '.join(PARADIGMS)}."),
+    typer.Option(
+        "--paradigm",
+        help=f"What is known about the data: {', '.join(PARADIGMS)}.",
+        autocompletion=completion.of(*PARADIGMS),
+    ),
 ]
 LogNames = Annotated[
     list[str] | None,
-    typer.Option("--log", help=f"Write scores while training goes on: {' or '.join(LOGS)}.", show_default=False),
+    typer.Option(
+        "--log",
+        help=f"Write scores while training goes on: {' or '.join(LOGS)}.",
+        show_default=False,
+        autocompletion=completion.of(*LOGS),
+    ),
 ]
 Rounds = Annotated[int | None, typer.Option(help="Rounds of training.  [default: 20]", show_default=False)]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")]
@@ -195,6 +226,14 @@ class Generated(Common):
     partitions: Partitions = None
     labels: Labels = None
     seed: Seed = 0
+
+    def _made(self) -> Config:
+        """A device holds all partitions where there are fewer than it usually holds, and nobody said how many it does."""
+        config = super()._made()
+        usual = preset(self.preset_name).network.labels_per_device
+        if self.labels is None and config.network.labels_per_device == usual > config.network.partitions:
+            return config.with_(**{"network.labels_per_device": config.network.partitions})
+        return config
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from d2dfl.cli.commands import completion
 from d2dfl.cli.commands.options import NoBrowser, Watching, check_live
 from d2dfl.config.seeds import MOST_SEEDS
 
@@ -14,7 +15,13 @@ from d2dfl.config.seeds import MOST_SEEDS
 class Reproduce:
     """How a reproduction is measured, and where it is kept."""
 
-    scale: Annotated[str, typer.Option(help="tiny (minutes), small (a laptop's night), paper (a GPU).")] = "tiny"
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="tiny (minutes), small (a laptop's night), paper (a GPU).",
+            autocompletion=completion.of("tiny", "small", "paper"),
+        ),
+    ] = "tiny"
     seeds: Annotated[
         int | None, typer.Option(help="Seeds.  [default: by experiment]", show_default=False, min=1, max=MOST_SEEDS)
     ] = None
@@ -39,7 +46,11 @@ class Reproduce:
 def reproduce(
     names: Annotated[
         list[str],
-        typer.Argument(help="Experiments, or all; list shows them; a script of your own by its path.", metavar="NAME…"),
+        typer.Argument(
+            help="Experiments, or all; list shows them; a script of your own by its path.",
+            metavar="NAME…",
+            autocompletion=completion.beginning_with(completion.experiments),
+        ),
     ],
     options: Reproduce,
     watching: Watching,

@@ -95,7 +95,9 @@ def revise_cluster_link(
 ) -> Any:
     """One device reconsiders one of its links. Returns whether it changed."""
     old = np.int64(play.slots[receiver, edge])
-    top, expected = _choose(board, terms, play, learner, gauss, key, receiver, edge, noise, free)
+    top, expected = _choose(
+        board, terms, play, learner, gauss, key=key, receiver=receiver, edge=edge, noise=noise, free=free
+    )
     if top == old:
         return False
     rest = learner.account[receiver] - learner.spent[receiver]

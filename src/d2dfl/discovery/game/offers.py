@@ -62,7 +62,7 @@ def tell_prices(board: Any, terms: Any, play: Any, prices: Any, receiver: Any, e
     transmitter = board.candidates[receiver, play.slots[receiver, edge]]
     for label in range(partitions):
         amounts[label] = play.request[receiver, edge, label] * play.share[transmitter, label]
-    _price(board, terms, play, prices, receiver, edge, after, sent, cost, amounts)
+    _price(board, terms, play, prices, receiver=receiver, edge=edge, after=after, sent=sent, cost=cost, amounts=amounts)
 
 
 @part
@@ -94,7 +94,10 @@ def tell_expected_prices(
     for edge in range(edges):
         slot = play.slots[receiver, edge]
         if slot >= 0 and board.candidates[receiver, slot] == transmitter:
-            _price(board, terms, play, prices, receiver, edge, after, sent, cost, amounts[edge])
+            own = amounts[edge]
+            _price(
+                board, terms, play, prices, receiver=receiver, edge=edge, after=after, sent=sent, cost=cost, amounts=own
+            )
 
 
 @part

@@ -231,7 +231,18 @@ def find_dynamic(task: Task) -> LinkChoice:
     for first, last, temperature in temperatures(config):
         for begin in range(first, last, CHUNK):
             end = min(begin + CHUNK, last)
-            _train(board, task.terms, rules, work, radio, policies, keys, begin, end, temperature)
+            _train(
+                board,
+                task.terms,
+                rules,
+                work,
+                radio,
+                policies,
+                keys=keys,
+                first=begin,
+                last=end,
+                temperature=temperature,
+            )
             task.progress(end / config.steps)
     chosen = _read_off(task, board, policies, keys, whole_vector)
     messages, bits = cost(task, config.steps)

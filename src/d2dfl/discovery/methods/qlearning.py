@@ -127,7 +127,17 @@ def train(
                     visits[device, action] = min(step, buffer.shape[0])
                 else:
                     _remember(
-                        log, log_next, oldest, newest, total, visits, device, action, step - 1, earned, rules.horizon
+                        log=log,
+                        log_next=log_next,
+                        oldest=oldest,
+                        newest=newest,
+                        total=total,
+                        visits=visits,
+                        device=device,
+                        action=action,
+                        step=step - 1,
+                        reward=earned,
+                        horizon=rules.horizon,
                     )
                 weight[device, action] = weight_of(total[device, action] / visits[device, action], temperature)
                 add_block(weight, block, device, action // width, width)

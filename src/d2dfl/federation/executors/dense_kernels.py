@@ -222,7 +222,18 @@ def train_devices(params: Any, momentum: Any, datapoints: Any, work: Any, widths
                 ins = activity[starts[layer] : starts[layer + 1]].reshape(most, widths[layer])
                 slope = slopes[starts[layer + 1] : starts[layer + 2]].reshape(most, widths[layer + 1])
                 back = slopes[starts[layer] : starts[layer + 1]].reshape(most, widths[layer])
-                _backward(row, held, anchor, bases[layer], ins, number, slope, back, rates, layer == 0)
+                _backward(
+                    row=row,
+                    held=held,
+                    anchor=anchor,
+                    base=bases[layer],
+                    inputs=ins,
+                    number=number,
+                    slope=slope,
+                    back=back,
+                    rates=rates,
+                    last=layer == 0,
+                )
         _copy(row, params[device])
         if len(momentum):
             _copy(held, momentum[device])

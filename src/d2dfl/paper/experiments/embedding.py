@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from d2dfl.experiment.cell_steps import dataset_of
+from d2dfl.experiment.cells.steps import dataset_of
 from d2dfl.paper import (
     FIVE,
     NONE,

@@ -45,7 +45,7 @@ def points(scale: str) -> list[Point]:
 
 
 def measure(cell: Cell) -> Values:
-    from d2dfl.experiment.maps import layer_of, map_of
+    from d2dfl.experiment.findings.maps import layer_of, map_of
 
     item = prepared(cell)
     values = {**exchange_values(item), "five": labels_at_five_percent(item)}

@@ -7,7 +7,7 @@ accuracy, in which each of its three labels counts the same, says 0.33 of that.
 
 import numpy as np
 
-from d2dfl.experiment.cell import Contender
+from d2dfl.experiment.cells.cell import Contender
 from d2dfl.paper import NONE, Experiment, Point, Quantities, Results, Shown, Values, exchange_only, line, task, text
 from d2dfl.paper.charts import dashes
 from d2dfl.report.findings import Chart, Table

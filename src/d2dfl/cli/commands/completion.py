@@ -1,0 +1,45 @@
+"""What a shell offers for the value of an option: names that are known, loaded only when a shell asks."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+
+def beginning_with(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Those of the names that begin as the user did. Names are asked for when they are needed."""
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
+
+
+def of(*names: str) -> Callable[[str], list[str]]:
+    """The same for a few words."""
+    return beginning_with(lambda: names)
+
+
+def method_names() -> Sequence[str]:
+    from d2dfl.discovery.methods import METHODS
+
+    return [*METHODS]
+
+
+def dataset_names() -> Sequence[str]:
+    from d2dfl.data import datasets
+
+    return datasets.names()
+
+
+def experiments() -> Sequence[str]:
+    from d2dfl.paper.catalogue import experiment_names
+
+    return [*experiment_names(), "all", "list"]
+
+
+def many_methods(incomplete: str) -> list[str]:
+    """For methods separated by commas: the last of them."""
+    done, comma, last = incomplete.rpartition(",")
+    return [f"{done}{comma}{name}" for name in (*method_names(), "all") if name.startswith(last)]
+
+
+def settings(incomplete: str) -> list[str]:
+    """For --set: section.field=, as far as it is typed."""
+    from d2dfl.config import Config
+
+    paths = [f"{section}.{name}=" for section, fields in Config().to_dict().items() for name in fields]
+    return [path for path in paths if path.startswith(incomplete)]

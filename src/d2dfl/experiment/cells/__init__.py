@@ -1,0 +1,1 @@
+"""What is measured: cells, their steps, their values, their files, and results over many of them."""

@@ -1,0 +1,1 @@
+"""How measured cells look: tables, charts, maps and sentences for readers."""

@@ -1,0 +1,1 @@
+"""Run folders: the mark, checkpoints, logs, traces, and what people take out."""

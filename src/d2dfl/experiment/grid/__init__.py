@@ -1,0 +1,1 @@
+"""Where cells are worked on: many processes, one GPU, a Ray cluster."""
