@@ -44,10 +44,10 @@ from d2dfl.discovery.methods.agreed import (
     COLD,
     END,
     LARGEST_GAIN,
-    RESTLESS,
     cycles_of,
     first_temperature,
     gain_words,
+    restless,
     sums_cost,
     sure_costs,
 )
@@ -220,4 +220,4 @@ def cooling_of(learner: LearnerState, config: MarginalConfig) -> Cooling:
     """How temperatures fall."""
     choices = 1.0 + float(learner.useful.sum(axis=1).mean())
     hot = first_temperature(config, float(learner.unit[0]), choices)
-    return Cooling(hot, COLD, RESTLESS, config.patience)
+    return Cooling(hot, COLD, restless(learner.prices.shape[1]), config.patience)
