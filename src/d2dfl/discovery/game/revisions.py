@@ -128,6 +128,27 @@ def _temperatures(learner: Any, cooling: Any, key: Any, device: Any) -> Any:
     return temperature, max(temperature, 2.0 * draw * cooling.restless * cooling.hot)
 
 
+@part
+def _take_turn(
+    board: Any, gauss: Any, terms: Any, play: Any, learner: Any, cooling: Any, key: Any, free: Any, device: Any
+) -> Any:
+    """A device has the token: it reconsiders its links one after the other. Returns whether any of them changed."""
+    edges = play.slots.shape[1]
+    changed = False
+    for _ in range(edges):
+        if not learner.taking_turns[device] or learner.account[device] - learner.spent[device] < LEAST_MOVE:
+            break
+        edge = learner.turns[device] % edges
+        learner.turns[device] += 1
+        temperature, noise = _temperatures(learner, cooling, key, device)
+        if gauss is None:
+            moved = _revise_link(board, terms, play, learner, key, device, edge, temperature, noise, free)
+        else:
+            moved = revise_cluster_link(board, terms, play, learner, gauss, key, device, edge, temperature, noise, free)
+        changed = changed or moved
+    return changed
+
+
 @kernel
 def take_turns(
     board: Any,
@@ -141,11 +162,11 @@ def take_turns(
     first: Any,
     number: Any,
 ) -> Any:
-    """So many revisions in turn from device `first` on. Returns whose turn is next, or NO_DEVICE where all have stopped.
+    """So many turns from device `first` on. Returns whose turn is next, or NO_DEVICE where all have stopped.
 
     `gauss` is the board's: the compiler leaves out what is not for networks of its kind.
     """
-    devices, edges = play.slots.shape
+    devices = len(play.slots)
     device = first
     for _ in range(number):
         passed = 0
@@ -157,21 +178,11 @@ def take_turns(
         if learner.account[device] - learner.spent[device] < TURN + LEAST_MOVE:
             learner.taking_turns[device] = False
         else:
-            edge = learner.turns[device] % edges
-            learner.turns[device] += 1
             if learner.holder[0] != NO_DEVICE and learner.holder[0] != device:
                 say(learner, TURN, TURN, learner.carried[0])
                 learner.spent[device] += TURN
             learner.holder[0] = device
-            temperature, noise = _temperatures(learner, cooling, keys[device], device)
-            if gauss is None:
-                changed = _revise_link(
-                    board, terms, play, learner, keys[device], device, edge, temperature, noise, free[device]
-                )
-            else:
-                changed = revise_cluster_link(
-                    board, terms, play, learner, gauss, keys[device], device, edge, temperature, noise, free[device]
-                )
+            changed = _take_turn(board, gauss, terms, play, learner, cooling, keys[device], free[device], device)
             learner.quiet[0] = 0 if changed else learner.quiet[0] + 1
         device = (device + 1) % devices
     return device

@@ -8,7 +8,7 @@ from d2dfl.partition.masked.words import FixedPoint
 
 NEGOTIATION = 3  # messages V, Q and U over each final link, whatever the method
 COLD = 0.7  # share of an account from which on only improvements are kept
-RESTLESS = 0.6  # of the first temperature: proposals are at least so noisy
+RESTLESS = 0.6  # of the first temperature: proposals of a device with one link are at least so noisy
 WORD_BITS = 64  # of the masked sums
 LARGEST_GAIN = 1e6  # that a device adds to the mean gain
 GAINS = (
@@ -41,3 +41,8 @@ def first_temperature(config: MarginalConfig, unit: float, choices: float) -> fl
     """unit: the mean over the devices of what each expects of its best link; choices: links that each may weigh, in the mean."""
     # The largest of n Gumbel draws grows with ln(n): dividing by it keeps the noise alike for few and many choices.
     return config.temperature * unit / max(math.log(choices), 1.0)
+
+
+def restless(edges: int) -> float:
+    """How noisy proposals stay, in first temperatures. Each link of several is worth less than a single one."""
+    return RESTLESS / math.sqrt(edges)

@@ -17,7 +17,7 @@ objective as its potential, estimates only decide what is tried, and a cold netw
 Nobody knows anything of the whole network but two masked sums at the start (the population's counts; the mean worth of a first link and the
 mean number of choices, in which temperatures are measured). A device's temperature falls with what it has spent of its own account. From COLD of it
 on only improvements are kept, and proposals stay noisy, so that other links are tried than those that look best. A token
-brings the turn to the next device and counts the turns since something changed. With a budget for several coolings (`marginal.cycle`),
+brings the turn to the next device, which revises each of its links once, and counts the turns since something changed. With a budget for several coolings (`marginal.cycle`),
 devices warm up again, half as hot. The token adds up what moves brought; who holds it at the end of a cycle tells all whether that
 is the best so far. If so, each remembers its own side of every link; if not, each goes back to what it remembers. Never is more spent than the account, V, Q and U
 over the final links included: a request says how many messages it may take, and whoever would need more refuses. PAPER.md lists
@@ -45,10 +45,10 @@ from d2dfl.discovery.methods.agreed import (
     COLD,
     END,
     LARGEST_GAIN,
-    RESTLESS,
     cycles_of,
     first_temperature,
     gain_words,
+    restless,
     sums_cost,
     sure_costs,
 )
@@ -179,7 +179,7 @@ def find(task: Task) -> LinkChoice:
         return LinkChoice(play.slots)
     keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
     cooling, whole, best = cooling_of(learner, config), learner.account.copy(), BestCycle()
-    stride = _stride(learner)
+    stride = _stride(learner, task.edges)
     for cycle in range(cycles):
         now, device = begin_cycle(learner, cooling, whole, cycle, cycles), np.int64(0)
         while device != NO_DEVICE:
@@ -203,9 +203,9 @@ def _mean_temperature(learner: LearnerState, cooling: Cooling) -> float:
     return float((cooling.hot * np.maximum(0.0, 1.0 - fallen)).mean())
 
 
-def _stride(learner: LearnerState) -> int:
+def _stride(learner: LearnerState, edges: int) -> int:
     """Turns until progress is shown again."""
-    return 1 + int(learner.account.sum()) // (8 * STRIDES)
+    return 1 + int(learner.account.sum()) // (4 * (1 + edges) * STRIDES)
 
 
 def unit_of(
@@ -221,4 +221,4 @@ def cooling_of(learner: LearnerState, config: MarginalConfig) -> Cooling:
     """How temperatures fall."""
     choices = 1.0 + float(learner.useful.sum(axis=1).mean())
     hot = first_temperature(config, float(learner.unit[0]), choices)
-    return Cooling(hot, COLD, RESTLESS, config.patience)
+    return Cooling(hot, COLD, restless(learner.prices.shape[1]), config.patience)

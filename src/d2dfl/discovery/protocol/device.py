@@ -1,7 +1,8 @@
 """One device of our learner: messages in, messages out. No clock, no socket, nothing of anybody else but what was told.
 
-`receive` takes a message and returns those to be sent. A device that gets the token revises one link: it weighs (weighing.py), asks
-whoever looks best (receiver.py), tries it, and keeps it or takes it back (mover.py), as methods/marginal.py says; then the token goes on.
+`receive` takes a message and returns those to be sent. A device that gets the token revises its links one after the other: it weighs
+(weighing.py), asks whoever looks best (receiver.py), tries it, and keeps it or takes it back (mover.py), as methods/marginal.py says;
+then the token goes on.
 """
 
 from collections.abc import Callable
@@ -39,6 +40,7 @@ class Device(Mover):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._remembered: Remembered | None = None
+        self._revised, self._changed = 0, False  # links in this turn, and whether any of them is another now
         self._getting_ready: set[int] = set()  # who has not said yet whether it goes on with the next cycle
         self._handlers = self._table()
 
@@ -80,7 +82,7 @@ class Device(Mover):
         """The token: a turn begins."""
         assert isinstance(content, Token)
         assert self.rules is not None
-        self.token = content
+        self.token, self._revised, self._changed = content, 0, False
         if sender == self.number:
             return self._revise()
         self.spent += TURN
@@ -106,13 +108,16 @@ class Device(Mover):
         return self._decide(change + more_worth)
 
     def _pass_on(self, changed: bool, stop: bool = False) -> list[Message]:
-        """The turn is over: the token goes to the next device that still revises, or everybody is told that it is over."""
+        """The revision is over: of the next link, or the token goes to the next device that still revises, or all are told that it is over."""
+        self._revised, self._changed = self._revised + 1, self._changed or changed
+        if not stop and self._revised < len(self.holdings.links) and self._left >= LEAST_MOVE:
+            return self._revise()
         token, rules = self.token, self.rules
         assert token is not None
         assert rules is not None
         self._revision = self.token = None
         stopped = token.stopped | ({self.number} if stop or not self.may_go_on else frozenset())
-        quiet = 0 if changed else token.quiet + 1
+        quiet = 0 if self._changed else token.quiet + 1
         order = [(self.number + step) % rules.devices for step in range(1, rules.devices + 1)]
         following = [name for name in order if name not in stopped]
         if not following or quiet >= rules.patience * rules.devices:

@@ -12,9 +12,9 @@ from d2dfl.discovery.methods.agreed import (
     COLD,
     GAINS,
     LARGEST_GAIN,
-    RESTLESS,
     first_temperature,
     gain_words,
+    restless,
     sums_cost,
     sure_costs,
 )
@@ -107,7 +107,7 @@ class Seat:
         hot = first_temperature(marginal, unit, choices)
         # At once there is no moment that all would remember alike: one cooling.
         cycles = 1 if self.agreed.at_once else max(1, self.agreed.messages // marginal.cycle)
-        device.rules = Rules(hot, COLD, RESTLESS, marginal.patience, self.size, cycles)
+        device.rules = Rules(hot, COLD, restless(self.agreed.links), marginal.patience, self.size, cycles)
         device.free = self.config.discovery.no_link or len(device.useful) < len(device.holdings.heard)
         spread = marginal.spread * unit if sums[2] >= 1.0 and len(self.counts) > 2 else 0.0
         lists = 2.0 * self.agreed.links if spread > 0.0 else 0.0
