@@ -89,7 +89,7 @@ def draw_page() -> None:
         raise SystemExit("no Chromium for report.png: apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
-        page.write_text(report_page(load_entries([RECORD]), "What was found"), encoding="utf-8")
+        page.write_text(report_page(load_entries([RECORD])), encoding="utf-8")
         options = [
             "--headless",
             "--no-sandbox",
