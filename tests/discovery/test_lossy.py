@@ -156,12 +156,12 @@ def test_the_same_seed_loses_the_same() -> None:
 
 def test_loss_costs_messages_and_not_the_objective() -> None:
     calm, rough = [], []
-    for seed in range(8):
+    for seed in range(16):
         case = Case(seed, **{"marginal.messages": 150})
         for weather, found in ((Weather(), calm), (Weather(0.3), rough)):
             fleet, radio = case.run(weather)
             found.append((case.objective(fleet), radio.messages))
     (value, messages), (value_lost, messages_lost) = np.mean(calm, axis=0), np.mean(rough, axis=0)
-    assert value_lost > 0.985 * value
+    assert value_lost > 0.975 * value  # 48 networks: 0.991, standard error 0.003; of 16 networks 0.006
     predicted = (1 / 0.7**2 + 1 / 0.7) / 2
     assert 0.9 * predicted < messages_lost / messages < 1.15 * predicted
