@@ -7,6 +7,7 @@ import pytest
 
 from d2dfl import Config, Network, discover
 from d2dfl.discovery.changing_channel import as_known, at_exchange
+from d2dfl.discovery.discover import warm_up
 from d2dfl.errors import UserError
 from d2dfl.network.traces import read_trace, traced_power
 
@@ -82,3 +83,9 @@ def test_a_missing_trace_is_one_sentence(tmp_path: Path, config: Config) -> None
     config = replayed(config, tmp_path / "none.npz")
     with pytest.raises(UserError, match="none.npz"):
         discover(Network.generate(config, 0), config)
+
+
+def test_a_method_is_compiled_ahead_whatever_was_recorded(config: Config, trace: Path) -> None:
+    """The tiny network for it has three devices, the recording as many as the user's."""
+    assert config.network.devices != 3
+    warm_up("marginal", replayed(config, trace))

@@ -11,7 +11,7 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.rounds import round_of
-from d2dfl.discovery.game.tables import reweigh, rules_of, tables_of
+from d2dfl.discovery.game.tables import LARGEST, reweigh, rules_of, tables_of
 from d2dfl.discovery.methods.dynamic import _learn
 from d2dfl.discovery.methods.qlearning import read_off, train
 from d2dfl.network import Network
@@ -68,6 +68,8 @@ def check(seed: int) -> None:
     for number in range(steps):
         train(board, terms, rules, tables, work, keys, number, number + 1, temperature)
         actions = [int(slot) if slot >= 0 else slots for slot in work.slot]
+        if _beyond(learners, temperature):
+            return
         for i, learner in enumerate(learners):
             _check_action(config, network, learner, i, actions[i], float(uniform(keys[i], number)))
         Y = [None if action == slots else int(network.candidates[i, action]) for i, action in enumerate(actions)]
@@ -79,6 +81,12 @@ def check(seed: int) -> None:
         _check_tables(tables, learners, number)
     if settings.final == "argmax":
         _check_graph(learners, read_off(board, tables, settings, keys), slots)
+
+
+def _beyond(learners: list[Learner], temperature: float) -> bool:
+    """Whether somebody's mean reward over the temperature is an exponent that the package cuts: its policy is then another."""
+    means = (learner.worth(*pair) or 0.0 for learner in learners for pair in learner.psi_c)
+    return any(abs(mean) > LARGEST * temperature for mean in means)
 
 
 def _check_action(config: Config, network: Network, learner: Learner, i: int, action: int, draw: float) -> None:

@@ -241,6 +241,7 @@ def warm_up(method: str, config: Config, clustered: bool = False) -> None:
         network__labels_per_device=1,
         network__trust="full",
         channel__kind="path-loss",
+        channel__trace="",  # a recorded one is of as many devices as there are
         **method_named(method).least,
     )
     network = Network.generate(tiny, 0)

@@ -50,6 +50,10 @@ def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any
         reward = (1.0 - rules.reduction) * reward if rules.multiply else reward - rules.reduction * abs(reward)
     buffer_total[device] += reward - buffer[place, device]  # a place that was never used holds 0
     buffer[place, device] = reward
+    if place == 0 and filled > 0:  # once a round of the ring: what large rewards left behind as rounding goes with them
+        buffer_total[device] = 0.0
+        for kept in range(buffer.shape[0]):
+            buffer_total[device] += buffer[kept, device]
     return reward
 
 
