@@ -17,7 +17,7 @@ from pathlib import Path
 
 from d2dfl.paper.catalogue import experiment_names
 from d2dfl.paper.terms import LEARNERS, TERMS, EqualTerms
-from d2dfl.paper.verdicts import RULE
+from d2dfl.paper.verdicts import LEARNER, RULE
 from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Findings, Verdict, span
 from main_run import main_table
 
@@ -53,8 +53,10 @@ CLAIMS = """## Every claim
 Mean and 95 % interval over seeds. **+** reproduced, **~** direction only, **-** not reproduced, **?** too few seeds. A learner is
 held against baselines with its own links and settings. By the first claim of each row, which is the one its author made:"""
 EARLIER = "measured before"
+FORMER = "learner before"  # equal links and settings, but our learner has changed since
 MARKED = f"""Rows marked *{EARLIER}* are from before every method had equal links and settings, or before a quantity or the rule of
 verdicts changed. They wait to be measured anew; their numbers stand here without a verdict."""
+FORMERS = f"""In those marked *{FORMER}* ours is the learner of before 18 November 2026; all others in them are as they are."""
 SIGNS = {REPRODUCED: "+", DIRECTION: "~", NOT: "-", FEW: "?", NO_CLAIM: ""}
 TITLES = tuple(learner.title for learner in LEARNERS)
 FORMERLY = {"ours, as many links": "ours, our settings", "ours, 5 links (default)": "ours, 5 links"}
@@ -84,10 +86,20 @@ def earlier(found: Findings) -> bool:
     return found.rule != RULE
 
 
+def former(found: Findings) -> bool:
+    """Whether our learner is in a record, and has changed since."""
+    ours = {FORMERLY.get(item.system, item.system) for item in found.verdicts} & {terms.ours.title for terms in TERMS}
+    return bool(ours) and found.learner != LEARNER and not earlier(found)
+
+
+def mark(found: Findings) -> str:
+    """What is to be known of a record beside its numbers."""
+    return f", *{EARLIER}*" if earlier(found) else f", *{FORMER}*" if former(found) else ""
+
+
 def titled(found: Findings) -> str:
     """A row's name, figure and scale, and the mark."""
-    mark = f", *{EARLIER}*" if earlier(found) else ""
-    return f"`{found.name}` {found.figure}, {found.scale}{mark}"
+    return f"`{found.name}` {found.figure}, {found.scale}{mark(found)}"
 
 
 def grouped(found: Findings) -> dict[str, dict[str, Verdict]]:
@@ -165,7 +177,7 @@ def headline(folders: list[Path], equal_only: bool = False) -> list[str]:
         equal = tables.get(f"Equal links and settings: {point}")
         standing = {} if equal is None else {row[0]: row[-1] for row in equal.rows}
         columns.append((column, standing))
-        names.append(f"{title}, *{EARLIER}*" if earlier(found) else title)
+        names.append(f"{title}{mark(found)}")
     rows = [f"| | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
     rows.append(line("no exchange", [cell(column, ["no exchange"]) for column, _ in columns]))
     for terms, block in zip(TERMS, BLOCKS, strict=True):
@@ -226,6 +238,7 @@ def page(folders: list[Path]) -> str:
         parts += [text, *rows, ""] if rows else []
     parts += [f"{CLAIMS} {counts(records)}.", ""]
     parts += [MARKED, ""] if any(map(earlier, records)) else []
+    parts += [FORMERS, ""] if any(map(former, records)) else []
     return "\n".join([*parts, *table, *(row for found in records for row in claims(found)), ""])
 
 

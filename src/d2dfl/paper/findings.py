@@ -13,7 +13,7 @@ from d2dfl.experiment.findings.charts import rounds_text
 from d2dfl.paper.catalogue import claims_of
 from d2dfl.paper.experiment import Experiment
 from d2dfl.paper.results import Results
-from d2dfl.paper.verdicts import RULE, verdicts
+from d2dfl.paper.verdicts import LEARNER, RULE, verdicts
 from d2dfl.report.findings import Findings, spanned
 from d2dfl.storage import make_folder
 from d2dfl.words import counted
@@ -49,6 +49,7 @@ def save_findings(
         config=cells[0].config.to_toml(),
         verdicts=verdicts(claims, shown) if claims.quantities else (),
         rule=RULE,
+        learner=LEARNER,
         tables=shown.tables,
         charts=shown.charts,
         bars=shown.bars,

@@ -34,6 +34,7 @@ from d2dfl.storage import read_text
 from d2dfl.terminal import no_minus_zero
 
 RULE = 2  # number of the rule above and of what quantities measure: records of another one are shown without a verdict
+LEARNER = 1  # number of our learner, raised when it finds other graphs: records of an earlier one say so
 FINER = 2  # more digits, at most, where an end of an interval would be rounded onto no effect
 UNSAID = "not said"  # numbers that belong beside the paper's, which says nothing about them
 TITLES = {learner.name: learner.title for learner in LEARNERS}

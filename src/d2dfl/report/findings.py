@@ -203,6 +203,7 @@ class Findings:
     config: str = ""  # TOML
     verdicts: tuple[Verdict, ...] = ()
     rule: int = 0  # by which the verdicts were given; 0: from before rules had numbers
+    learner: int = 0  # which of our learners was measured; 0: from before they had numbers
     tables: tuple[Table, ...] = ()
     charts: tuple[Chart, ...] = ()
     bars: tuple[Bars, ...] = ()
