@@ -108,10 +108,11 @@ class Pair:
             self.running[which] = None
 
     def ask(self, which: int, question: str) -> list[tuple[object, ...]]:
-        """Look into a store while its process works."""
+        """Look into a store while its process works, or after it was killed: then whoever opens it rolls back what it had begun."""
         path = self.homes[which].folder / "store.db"
+        mode = "rw" if self.running[which] is None else "ro"
         for _ in range(int(LONGEST_S / 0.05)):
-            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=10.0)
+            db = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=10.0)
             try:
                 return db.execute(question).fetchall()
             except sqlite3.OperationalError:  # its process was killed in the middle: the next start rolls back
