@@ -128,7 +128,7 @@ def test_without_a_browser_it_says_so_and_a_terminal_shows_it(tmp_path: Path) ->
 
 
 def test_the_display_shows_objective_links_and_temperature() -> None:
-    from d2dfl.cli.live_display import rendered
+    from d2dfl.cli.live.display import rendered
     from d2dfl.live.stand import Stand
     from d2dfl.live.views import DiscoveryView
 

@@ -31,7 +31,7 @@ from d2dfl.storage import write_whole
 if TYPE_CHECKING:
     from d2dfl.cli.commands.graphs import Discover, Files
     from d2dfl.cli.commands.options import Generated, Graphs, Watching
-    from d2dfl.cli.live import LiveSession
+    from d2dfl.cli.live.session import LiveSession
 
 
 def discover_and_print(
@@ -103,7 +103,7 @@ def _show(session: "LiveSession", results: Sequence[Discovery], trace: Trace | N
 def _live(watching: "Watching") -> "AbstractContextManager[LiveSession | None]":
     if not watching.live:
         return nullcontext()
-    from d2dfl.cli.live import live_session
+    from d2dfl.cli.live.session import live_session
 
     return live_session(watching, "Who should receive from whom", steps=True)
 

@@ -11,7 +11,7 @@ from d2dfl.cli.commands import completion
 from d2dfl.config import Config
 from d2dfl.config.presets import PRESETS, preset
 from d2dfl.config.sections.graph import TRUST_FORMS
-from d2dfl.config.sections.learning import PARADIGMS, SCHEMES, SUPERVISED
+from d2dfl.config.sections.learning import ENGINES, PARADIGMS, SCHEMES, SUPERVISED
 from d2dfl.config.seeds import LARGEST_SEED
 from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.experiment.folder.logs import LOGS
@@ -37,6 +37,7 @@ TrustRule = Annotated[
         "--trust",
         help=f"{TRUST_FORMS}, or an .npy file (receiver first).  [default: random:0.5]",
         show_default=False,
+        autocompletion=completion.beginning_with(completion.trust_rules),
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=LARGEST_SEED)]
@@ -110,7 +111,7 @@ EngineName = Annotated[
     typer.Option(
         "--engine",
         help="Where devices train: local, or ray: an existing cluster.",
-        autocompletion=completion.of("local", "ray"),
+        autocompletion=completion.of(*ENGINES),
     ),
 ]
 SchemeName = Annotated[

@@ -8,6 +8,7 @@ import typer
 
 from d2dfl.cli.commands import completion
 from d2dfl.cli.commands.options import NoBrowser, Watching, check_live
+from d2dfl.config.sections.learning import ENGINES
 from d2dfl.config.seeds import MOST_SEEDS
 
 
@@ -19,13 +20,15 @@ class Reproduce:
         str,
         typer.Option(
             help="tiny (minutes), small (a laptop's night), paper (a GPU).",
-            autocompletion=completion.of("tiny", "small", "paper"),
+            autocompletion=completion.beginning_with(completion.scales),
         ),
     ] = "tiny"
     seeds: Annotated[
         int | None, typer.Option(help="Seeds.  [default: by experiment]", show_default=False, min=1, max=MOST_SEEDS)
     ] = None
-    engine: Annotated[str, typer.Option(help="local, or ray: an existing cluster.")] = "local"
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: an existing cluster.", autocompletion=completion.of(*ENGINES))
+    ] = "local"
     workers: Annotated[
         int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False, min=1, max=4096)
     ] = None
@@ -74,7 +77,7 @@ def replay(
 ) -> None:
     """Step through the discoveries of a finished run, on a page of this machine. Ctrl-C ends it."""
     check_live()
-    from d2dfl.cli.live import replay_folder
+    from d2dfl.cli.live.session import replay_folder
 
     replay_folder(run, no_browser)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from d2dfl.cli.live_display import terminal_display
+from d2dfl.cli.live.display import terminal_display
 from d2dfl.cli.output import console, say
 from d2dfl.live.page import live_page
 from d2dfl.live.server import LiveServer, served
