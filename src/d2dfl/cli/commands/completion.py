@@ -38,9 +38,12 @@ def scales() -> Sequence[str]:
 
 
 def many_methods(incomplete: str) -> list[str]:
-    """For methods separated by commas: the last of them."""
+    """For methods separated by commas: the last of them; all stands alone."""
+    from d2dfl.discovery.methods import ALL
+
     done, comma, last = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in (*method_names(), "all") if name.startswith(last)]
+    names = method_names() if comma else (*method_names(), ALL)
+    return [f"{done}{comma}{name}" for name in names if name.startswith(last)]
 
 
 def trust_rules() -> Sequence[str]:

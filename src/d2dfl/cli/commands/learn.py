@@ -9,7 +9,7 @@ import typer
 from d2dfl.cli.commands import completion
 from d2dfl.cli.commands.options import Learning, Seed, Watching
 from d2dfl.config.seeds import MOST_SEEDS, checked_seeds
-from d2dfl.discovery.methods import method_named, methods_named
+from d2dfl.discovery.methods import ALL, method_named, methods_named
 from d2dfl.errors import UserError
 
 RUNS = Path("runs")
@@ -45,7 +45,7 @@ def run(
         rerun_and_print(again, default=RUNS / "run", **_where(options, watching))
         return
     config = options.config()
-    chosen = method_named(method or config.discovery.method).name
+    chosen = method_named(config.discovery.method if method is None else method).name
     from d2dfl.cli.learn import compare_and_print
 
     compare_and_print(config, [chosen], [seed], default=RUNS / "run", **_where(options, watching))
@@ -60,7 +60,7 @@ def compare(
             help="Methods, separated by commas, or all (ours, the paper's and its baselines).",
             autocompletion=completion.many_methods,
         ),
-    ] = "all",
+    ] = ALL,
     seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 5,
 ) -> None:
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""

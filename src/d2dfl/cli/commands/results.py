@@ -10,6 +10,7 @@ from d2dfl.cli.commands import completion
 from d2dfl.cli.commands.options import NoBrowser, Watching, check_live
 from d2dfl.config.sections.learning import ENGINES
 from d2dfl.config.seeds import MOST_SEEDS
+from d2dfl.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,12 @@ def reproduce(
     watching.check()
     from d2dfl.cli.reproduce import print_experiments, reproduce_and_print
 
+    alone = next((word for word in ("all", "list") if word in names and len(names) > 1), None)
+    if alone:
+        raise UserError(f"{alone} stands alone: give it without other experiments")
     if names == ["list"]:
+        if (options, watching) != (Reproduce(), Watching()):
+            raise UserError("list shows every scale and measures nothing: give it without options")
         print_experiments()
     else:
         reproduce_and_print(names, options, watching)
