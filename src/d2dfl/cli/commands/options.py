@@ -1,6 +1,6 @@
 """Options that several commands share: records whose fields are options, and how they make a configuration."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -141,7 +141,9 @@ LogNames = Annotated[
     ),
 ]
 Rounds = Annotated[int | None, typer.Option(help="Rounds of training.  [default: 20]", show_default=False)]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on where a cut run stopped; with --out alone, by what that folder holds.")
+]
 
 Live = Annotated[
     bool, typer.Option("--live", help="A page on this machine that shows it while it goes on (needs the extra live).")
@@ -263,6 +265,11 @@ class Learning(Common):
     resume: Resume = False
     log: LogNames = None
     engine: EngineName = "local"
+
+    @property
+    def unsaid(self) -> bool:
+        """Whether nothing is given but where a run is kept and how it is done."""
+        return self == replace(Learning(), out=self.out, resume=self.resume, log=self.log, engine=self.engine)
 
     def config(self) -> Config:
         """With the user's own files in it, and what they say about themselves."""
