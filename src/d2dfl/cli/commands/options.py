@@ -213,9 +213,13 @@ class Common:
         named = {field.name: getattr(self, field.name) for field in fields(self) if field.name in PATHS}
         return {name: value for name, value in named.items() if value is not None}
 
+    def _begin(self) -> Config:
+        """What holds where nothing is said."""
+        return preset(self.preset_name, getattr(self, "paradigm", SUPERVISED))
+
     def _made(self) -> Config:
         """Preset and paradigm, then file, then --set, then named options: the later wins."""
-        config = preset(self.preset_name, getattr(self, "paradigm", SUPERVISED))
+        config = self._begin()
         if self.config_file is not None:
             config = config.with_toml(read_text(self.config_file, "a TOML file"), str(self.config_file))
         config = config.with_texts(self.settings or [])
