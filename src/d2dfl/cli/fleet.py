@@ -17,7 +17,7 @@ from d2dfl.storage import check_output, write_whole
 from d2dfl.terminal import plain
 
 if TYPE_CHECKING:
-    from d2dfl.cli.commands.options import Watching
+    from d2dfl.cli.commands.watching import Watching
     from d2dfl.cli.live.session import LiveSession
 
 

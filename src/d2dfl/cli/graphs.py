@@ -30,7 +30,8 @@ from d2dfl.storage import write_whole
 
 if TYPE_CHECKING:
     from d2dfl.cli.commands.graphs import Discover, Files
-    from d2dfl.cli.commands.options import Generated, Graphs, Watching
+    from d2dfl.cli.commands.options import Generated, Graphs
+    from d2dfl.cli.commands.watching import Watching
     from d2dfl.cli.live.session import LiveSession
 
 

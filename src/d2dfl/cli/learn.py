@@ -21,7 +21,7 @@ from d2dfl.progress import Step
 from d2dfl.words import counted
 
 if TYPE_CHECKING:
-    from d2dfl.cli.commands.options import Watching
+    from d2dfl.cli.commands.watching import Watching
     from d2dfl.cli.live.session import LiveSession
     from d2dfl.experiment.comparison import Comparison
     from d2dfl.experiment.folder.mark import Plan

@@ -27,8 +27,8 @@ from d2dfl.terminal import in_time
 from d2dfl.words import counted
 
 if TYPE_CHECKING:
-    from d2dfl.cli.commands.options import Watching
     from d2dfl.cli.commands.results import Reproduce as Options
+    from d2dfl.cli.commands.watching import Watching
     from d2dfl.cli.live.session import LiveSession
     from d2dfl.paper.run import Reproduced, Request
 

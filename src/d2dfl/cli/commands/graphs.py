@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands import completion
-from d2dfl.cli.commands.options import DatasetName, Generated, Graphs, ParadigmName, Watching
+from d2dfl.cli.commands.options import DatasetName, Generated, Graphs, ParadigmName
+from d2dfl.cli.commands.watching import Watching
 from d2dfl.config import Config
 from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.discovery.methods import METHODS

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from d2dfl.cli.commands import completion
-from d2dfl.cli.commands.options import Learning, Seed, Watching
+from d2dfl.cli.commands.options import Learning, Seed
+from d2dfl.cli.commands.watching import Watching
 from d2dfl.config.seeds import MOST_SEEDS, checked_seeds
 from d2dfl.discovery.methods import ALL, method_named, methods_named
 from d2dfl.errors import UserError

@@ -1,7 +1,6 @@
 """Options that several commands share: records whose fields are options, and how they make a configuration."""
 
 from dataclasses import dataclass, fields, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from d2dfl.config.presets import PRESETS, preset
 from d2dfl.config.sections.graph import TRUST_FORMS
 from d2dfl.config.sections.learning import ENGINES, PARADIGMS, SCHEMES, SUPERVISED
 from d2dfl.config.seeds import LARGEST_SEED
-from d2dfl.errors import MissingExtraError, UserError
+from d2dfl.errors import UserError
 from d2dfl.experiment.folder.logs import LOGS
 from d2dfl.storage import read_text
 
@@ -145,12 +144,6 @@ Resume = Annotated[
     bool, typer.Option("--resume", help="Go on where a cut run stopped; with --out alone, by what that folder holds.")
 ]
 
-Live = Annotated[
-    bool, typer.Option("--live", help="A page on this machine that shows it while it goes on (needs the extra live).")
-]
-NoBrowser = Annotated[bool, typer.Option("--no-browser", help="With --live: say the address, open nothing.")]
-Stay = Annotated[bool, typer.Option("--stay", help="With --live: the page stays until Ctrl-C.")]
-
 # The setting that an option stands for.
 PATHS = {
     "devices": "network.devices",
@@ -163,30 +156,6 @@ PATHS = {
     "rounds": "federation.rounds",
 }
 NAMES = {"labels": "labels-per-device"}  # of options that are not called as their field
-
-
-@dataclass(frozen=True)
-class Watching:
-    """Whether somebody watches, and how."""
-
-    live: Live = False
-    no_browser: NoBrowser = False
-    stay: Stay = False
-
-    def check(self) -> None:
-        """Refuse what cannot be watched, before anything is computed."""
-        alone = "--no-browser" if self.no_browser else "--stay" if self.stay else ""
-        if alone and not self.live:
-            raise UserError(f"{alone} says how --live is shown: give --live, too")
-        if self.live:
-            check_live()
-
-
-def check_live() -> None:
-    """A live page has a server, which comes with an extra."""
-    for package in ("starlette", "uvicorn"):
-        if find_spec(package) is None:
-            raise MissingExtraError("a live page", package, "live")
 
 
 @dataclass(frozen=True)

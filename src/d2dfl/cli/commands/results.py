@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands import completion
-from d2dfl.cli.commands.options import NoBrowser, Watching, check_live
+from d2dfl.cli.commands.watching import NoBrowser, Watching, check_live
 from d2dfl.config.sections.learning import ENGINES
 from d2dfl.config.seeds import MOST_SEEDS
 from d2dfl.errors import UserError

@@ -19,7 +19,7 @@ from d2dfl.live.views import HEAD, DiscoveryView, put_findings
 from d2dfl.words import counted
 
 if TYPE_CHECKING:
-    from d2dfl.cli.commands.options import Watching
+    from d2dfl.cli.commands.watching import Watching
 
 ENDED = "The run has ended."
 WAIT_S = 0.2
