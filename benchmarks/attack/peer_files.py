@@ -35,7 +35,7 @@ def mutated(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Path, Re
 
 def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
     """A peer with data, in a fleet of two; of each file its path, its content, and who reads it."""
-    from d2dfl.cli.peer import opened
+    from d2dfl.cli.peer.running import opened
     from d2dfl.peer import auditing, preflight, reports
     from d2dfl.peer.datapoints import arrays, take_in
     from d2dfl.peer.home import Home, make_home

@@ -13,6 +13,12 @@ def plural(noun: str) -> str:
     return noun + ("es" if noun.endswith(("s", "ch")) else "s")
 
 
+def a_kind(value: object) -> str:
+    """What somebody gave in place of something else: an int, a str, None."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
+
+
 def verb(number: float, word: str) -> str:
     """1 link carries, 2 links carry."""
     return plural(word) if number == 1 else word

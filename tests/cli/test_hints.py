@@ -90,3 +90,34 @@ def test_an_end_beside_zero_does_not_read_as_zero() -> None:
     assert with_ends(0.01, 0.0, 0.03, 3) == "0.010 [0.000, 0.030]"
     assert _difference(Against("other", 0.012, (0.0002, 0.024), "ahead")) == "+0.0120 [0.0002, 0.0240]"
     assert _difference(Against("other", 0.0, None, "too few seeds")) == "0.000"
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("discover --json --devices 3", "--devices stands where the option before it wants its value"),
+        ("discover --method closest --json --reference", "--reference stands where the option before it wants"),
+        ("network --save --devices", "--devices stands where the option before it wants"),
+        ("discover --method=", "there is no method ''"),
+        ("run --method=", "there is no method ''"),
+        ("reproduce list --scale huge", "list shows every scale and measures nothing: give it without options"),
+        ("reproduce list --json", "give it without options"),
+        ("reproduce list kmeans", "list stands alone"),
+        ("reproduce all kmeans", "all stands alone"),
+        ("compare --methods all,closest", "'all,closest' names all beside others: give it alone"),
+        ("compare-graphs --methods closest,all", "names all beside others"),
+    ],
+)
+def test_a_slip_is_said_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], typed: str, says: str
+) -> None:
+    assert call(monkeypatch, *typed.split()) == 2
+    assert says in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_device_is_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(monkeypatch, "discover", "--devices", "1", "--method", "closest") == 0
+    assert "1 device, 10 partitions, 1 reliable cluster;" in "".join(capsys.readouterr())
+    assert call(monkeypatch, "network", "--devices", "1", "--save", "one.npz") == 0
+    assert "one.npz: 1 device, 10 partitions, 1 reliable cluster\n" in capsys.readouterr().err

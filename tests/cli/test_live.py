@@ -36,7 +36,7 @@ def test_without_the_extra_it_is_one_sentence_before_anything_is_done(
     def lacking(name: str, package: str | None = None) -> ModuleSpec | None:
         return None if name == "uvicorn" else found(name, package)
 
-    monkeypatch.setattr("d2dfl.cli.commands.options.find_spec", lacking)
+    monkeypatch.setattr("d2dfl.cli.commands.watching.find_spec", lacking)
     monkeypatch.chdir(tmp_path)
     assert call(monkeypatch, *arguments) == 2
     said = capsys.readouterr().err
@@ -128,7 +128,7 @@ def test_without_a_browser_it_says_so_and_a_terminal_shows_it(tmp_path: Path) ->
 
 
 def test_the_display_shows_objective_links_and_temperature() -> None:
-    from d2dfl.cli.live_display import rendered
+    from d2dfl.cli.live.display import rendered
     from d2dfl.live.stand import Stand
     from d2dfl.live.views import DiscoveryView
 

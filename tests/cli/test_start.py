@@ -118,7 +118,15 @@ def test_shells_can_complete() -> None:
         ("d2dfl compare --methods closest,uni", ["closest,uniform"]),
         ("d2dfl compare --dataset dig", ["digits"]),
         ("d2dfl run --set federation.ro", ["federation.rounds="]),
+        ("d2dfl run --set reward.budget_rule=h", ["reward.budget_rule=hinge"]),
+        ("d2dfl run --set exchange.lossy=t", ["exchange.lossy=true"]),
+        ("d2dfl run --set federation.nonsense=", []),
+        ("d2dfl discover --trust bl", ["block"]),
+        ("d2dfl data info dig", ["digits"]),
+        ("d2dfl fields rewa", ["reward"]),
         ("d2dfl reproduce curve-s", ["curve-supervised", "curve-semi"]),
+        ("d2dfl reproduce --scale sm", ["small"]),
+        ("d2dfl reproduce all --engine ra", ["ray"]),
     ],
 )
 def test_values_are_completed(typed: str, offered: list[str]) -> None:

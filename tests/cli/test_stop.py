@@ -75,6 +75,30 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
     assert "unfinished" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["compare", "run"])
+def test_a_folder_knows_its_own_settings(
+    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from d2dfl.experiment.folder.checkpoints import Checkpoints
+
+    save = Checkpoints.save
+
+    def then_stop(self: Checkpoints, states: object, trainings: int) -> None:
+        save(self, states, trainings)  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    assert call(monkeypatch, *COMPARE, "--out", "whole") == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(Checkpoints, "save", then_stop)
+        assert call(patched, *COMPARE, "--out", "cut") == 130
+    capsys.readouterr()
+    assert call(monkeypatch, "compare", "--devices", "9", "--resume", "--out", "cut") == 2
+    said = capsys.readouterr().err
+    assert "whose network.devices was 4: give the same settings as then, or none, or another folder" in said
+    assert call(monkeypatch, command, "--resume", "--out", "cut") == 0
+    assert (tmp_path / "cut" / "results.json").read_bytes() == (tmp_path / "whole" / "results.json").read_bytes()
+
+
 @pytest.mark.parametrize("out", [[], ["--out", "mine"]])
 def test_nothing_to_resume_is_said(
     out: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -12,7 +12,8 @@ from sklearn.datasets import load_digits
 
 from d2dfl.config import RadioConfig
 from d2dfl.data import datasets
-from d2dfl.data.catalogue import CATALOGUE
+from d2dfl.data.catalogue import CATALOGUE, Entry
+from d2dfl.data.readers import Raw
 from d2dfl.errors import UserError
 
 REAL = [name for name in datasets.names() if os.environ.get("D2DFL_DATA") and datasets.describe(name).read]
@@ -254,3 +255,17 @@ def test_a_damaged_archive_is_one_sentence(own: Path) -> None:
         (own / "cal_housing.tgz").write_bytes(whole[:length])
         with pytest.raises(UserError, match=r"cal_housing\.tgz"):
             datasets.load("california", verify=False)
+
+
+def test_a_generated_dataset_of_ones_own_hears_settings_and_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn(settings: RadioConfig, seed: int, progress: object) -> Raw:
+        values = np.random.default_rng(seed).normal(size=(20 * settings.per_cell, 2)).astype(np.float32)
+        return Raw(values, np.arange(len(values)) % 2)
+
+    entry = Entry("noise", "Noise", "table", (2,), ("a", "b"), (0, 0), "", "mine", generated=drawn)
+    monkeypatch.setitem(CATALOGUE, "noise", entry)
+    few, many = (datasets.load("noise", seed=1, radio=RadioConfig(per_cell=each)) for each in (2, 3))
+    assert (len(few.train_inputs) + len(few.test_inputs), len(many.train_inputs) + len(many.test_inputs)) == (40, 60)
+    assert not np.array_equal(
+        few.train_inputs, datasets.load("noise", seed=2, radio=RadioConfig(per_cell=2)).train_inputs
+    )

@@ -47,6 +47,18 @@ class Hub:
         return self.held
 
 
+class Named(TorchDataset[dict[str, Any]]):
+    """A dataset whose items are dictionaries, and which says how they are called; nothing else of a table."""
+
+    column_names = ("x", "label", "who")
+
+    def __len__(self) -> int:
+        return ROWS
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        return {"x": X[place], "label": int(CLASSES[place]), "who": int(DEVICE[place])}
+
+
 class Pairs(TorchDataset[tuple[torch.Tensor, int]]):
     def __len__(self) -> int:
         return ROWS
@@ -72,6 +84,7 @@ SAME: dict[str, Callable[[], OwnData]] = {
     "tensors": lambda: own_data(torch.tensor(X, requires_grad=True), torch.tensor(CLASSES), torch.tensor(DEVICE)),
     "dictionary": lambda: own_data({"x": X, "y": CLASSES, "d": DEVICE}, "y", "d"),
     "frame": lambda: own_data(Frame(**{f"c{n}": X[:, n] for n in range(4)}, y=CLASSES, d=DEVICE), "y", "d"),
+    "items with names": lambda: own_data(Named(), "label", "who"),
     "frame and array": lambda: own_data(Frame(x=X, d=DEVICE), CLASSES, "d"),
     "torch pairs": lambda: own_data(Pairs(), device=DEVICE),
     "torch tensors": lambda: own_data(TensorDataset(torch.tensor(X), torch.tensor(CLASSES)), device=DEVICE),
@@ -209,10 +222,10 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("X has the shape", (X[:0], CLASSES[:0], DEVICE[:0]), {}),
     ("X has the shape", (np.zeros((ROWS, 1, 2, 2, 2)), CLASSES, DEVICE), {}),
     ("X has masked values", (np.ma.masked_greater(X, 1.0), CLASSES, DEVICE), {}),
-    ("X is a int", (3, CLASSES, DEVICE), {}),
-    ("X is a NoneType", (None, CLASSES, DEVICE), {}),
+    ("X is an int", (3, CLASSES, DEVICE), {}),
+    ("X is None", (None, CLASSES, DEVICE), {}),
     ("X is a str", ("data", CLASSES, DEVICE), {}),
-    ("X is a Endless", (Endless(), CLASSES, DEVICE), {}),
+    ("X is an Endless", (Endless(), CLASSES, DEVICE), {}),
     ("X has two columns 'a'", (type("F", (), {"columns": ["a", "a", "y"]})(), "y", DEVICE), {}),
     ("X, column 'b', holds text", (Frame(a=X[:, 0], b=["u"] * ROWS), CLASSES, DEVICE), {}),
     ("X has the column 'b' of shape", (Frame(a=X[:, 0], b=X), CLASSES, DEVICE), {}),

@@ -134,7 +134,7 @@ def bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
         **found,
         "bytes.csv": (folder / "bytes.csv", "not text in UTF-8"),
         "object.npz": (folder / "object.npz", "type '|O'"),
-        "more.npz": (folder / "more.npz", "'extra.npy', which no set of data has"),
+        "more.npz": (folder / "more.npz", "'extra', which no set of data has"),
         "none.npz": (folder / "none.npz", "give X, y and device"),
         "half.npz": (folder / "half.npz", "X_test with y_test or neither"),
         "damaged.npz": (folder / "damaged.npz", "damaged.npz"),

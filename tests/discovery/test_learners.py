@@ -11,7 +11,7 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
 from d2dfl.discovery.game.draws import uniform
-from d2dfl.discovery.game.learning import NO_DEVICE
+from d2dfl.discovery.game.learning import NO_DEVICE, Devices
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.search import best_response
@@ -192,14 +192,13 @@ def test_a_network_that_has_spent_little_is_as_its_links_say(edges: int) -> None
     """Moves that were refused or taken back leave nothing behind, whatever the accounts were."""
     config = config_of("best", **{"discovery.edges": edges})
     network, terms = Network.generate(config, 0), Terms.of(config.reward)
-    board, keys, free = board_of(network, terms), device_keys(0, "m", devices=9), np.ones(9, dtype=bool)
+    board, devices = board_of(network, terms), Devices(device_keys(0, "m", devices=9), np.ones(9, dtype=bool))
     stopped = 0
     for budget in range(60, 140, 7):
         play, learner = game.start(board, terms, edges), marginal.introduce(board, terms, budget, edges=edges)
         cooling = marginal.cooling_of(learner, config.marginal)
-        assert (
-            take_turns(board, board.gauss, terms, play, learner, cooling, keys, free, np.int64(0), 10_000) == NO_DEVICE
-        )
+        last = take_turns(board, board.gauss, terms, play, learner, cooling, devices, np.int64(0), 10_000)
+        assert last == NO_DEVICE
         assert (learner.spent <= learner.account).all()
         again = game.load(board, terms, play.slots)
         assert game.total(board, terms, again) == pytest.approx(game.total(board, terms, play))

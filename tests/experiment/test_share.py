@@ -237,7 +237,7 @@ def test_what_cannot_be_is_one_sentence(changes: dict[str, Any], says: str) -> N
         (nn.Linear(4, 7), "model gives outputs of the shape (7,): the data asks for 3 numbers"),
         (lambda shape, outputs: 3, "model makes a int"),
         (lambda shape: Fixed(), "model takes 1 argument"),
-        (5, "model is a int"),
+        (5, "model is an int"),
         ("nothing", "there is no model 'nothing'"),
         (nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 3)), "use GroupNorm"),
     ],

@@ -2,12 +2,17 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
+import pytest
 import torch
 from torch.func import vmap
 from torch.nn import functional
 
-from d2dfl.federation.losses import CROSS_ENTROPY
+from d2dfl.errors import UserError
+from d2dfl.federation import Federated
+from d2dfl.federation.losses import CROSS_ENTROPY, MSE
 
 STACKED = """
 import sys
@@ -35,3 +40,13 @@ def test_cross_entropy_is_that_of_pytorch_to_the_bit() -> None:
 def test_many_devices_at_once_load_no_package_for_algebra() -> None:
     done = subprocess.run([sys.executable, "-c", STACKED], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]
+
+
+def test_a_loss_says_what_its_targets_have_to_be() -> None:
+    own = replace(MSE, name="absolute", per_sample=lambda outputs, targets: (outputs - targets).abs().mean(dim=1))
+    inputs, targets = np.zeros((4, 2), np.float32), np.full((4, 1), np.nan, np.float32)
+    with pytest.raises(UserError, match="a target of the regression is no number"):
+        Federated(inputs, targets, (np.arange(4),), inputs, targets, outputs=1, loss=own)
+    labels = np.array([0, 1, 2, 0])
+    with pytest.raises(UserError, match="give whole numbers from 0 to 1"):
+        Federated(inputs, labels, (np.arange(4),), inputs, labels, outputs=2, loss=replace(CROSS_ENTROPY, name="own"))

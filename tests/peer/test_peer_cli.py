@@ -259,9 +259,9 @@ def test_a_wrong_fingerprint_signs_nothing(monkeypatch: pytest.MonkeyPatch, caps
 LOADED = """
 import sys
 from pathlib import Path
-from d2dfl.cli import peer
+from d2dfl.cli.peer import running
 try:
-    peer.run_and_print(Path(sys.argv[1]), Path("graph.json"), False, 3.0)
+    running.run_and_print(Path(sys.argv[1]), Path("graph.json"), False, 3.0)
 finally:
     heavy = ("torch", "numba", "scipy", "sklearn", "matplotlib", "networkx")
     print("loaded", *(name for name in heavy if name in sys.modules))

@@ -4,6 +4,7 @@ import os
 import sys
 from contextlib import suppress
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Annotated, Any
 
 import click
@@ -12,7 +13,7 @@ import typer.core
 
 from d2dfl import __version__
 from d2dfl.cli.commands import graphs, learn, lists, results
-from d2dfl.cli.commands.command import Plugins, command, load_plugins
+from d2dfl.cli.commands.command import Plugins, command, load_plugins, swallowed
 from d2dfl.cli.commands.data import data_app
 from d2dfl.cli.commands.fleet import fleet_app
 from d2dfl.cli.commands.peer import peer_app
@@ -144,7 +145,7 @@ def _answer(error: BaseException) -> int:
     if isinstance(error, click.NoSuchOption):
         return _fail(_unknown(error))
     if isinstance(error, click.ClickException):
-        return _fail(error.format_message().rstrip("."))
+        return _fail(_usage(error))
     if isinstance(error, MemoryError):
         return _fail(
             f"this does not fit in memory ({str(error) or 'it is full'}): take fewer devices, or fewer candidates "
@@ -159,6 +160,18 @@ def _answer(error: BaseException) -> int:
         where = f" ({error.filename})" if error.filename else ""
         return _fail(f"the system refused: {error.strerror}{where}")
     return _fault(error)
+
+
+def _usage(error: click.ClickException) -> str:
+    """What click says, or the reason behind it: `--json --devices 5` leaves a 5 over, for --json took the option after it."""
+    context = getattr(error, "ctx", None)
+    options = [one for one in context.command.params if isinstance(one, click.Option)] if context else []
+    names = {name for one in options for name in one.opts}
+    valued = {name for one in options if not one.is_flag for name in one.opts}
+    for word, after in pairwise(sys.argv[1:]):
+        if word in valued and after in names:
+            return swallowed(after)
+    return error.format_message().rstrip(".")
 
 
 def _unknown(error: click.NoSuchOption) -> str:

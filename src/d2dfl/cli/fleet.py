@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from d2dfl.cli import peer as peers
 from d2dfl.cli.output import say
+from d2dfl.cli.peer import showing
 from d2dfl.errors import UserError
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.storage import check_output, write_whole
 from d2dfl.terminal import plain
 
 if TYPE_CHECKING:
-    from d2dfl.cli.commands.options import Watching
-    from d2dfl.cli.live import LiveSession
+    from d2dfl.cli.commands.watching import Watching
+    from d2dfl.cli.live.session import LiveSession
 
 
 def approve_and_print(request: Path, fingerprint: str | None, folder: Path) -> None:
@@ -55,7 +55,7 @@ def status_and_print(homes: list[Path], as_json: bool) -> None:
     found = homes or sorted(path.parent for path in Path().glob("**/peer.toml"))[:1000]
     if not found:
         raise UserError("there is no peer's folder here: name some")
-    peers.status_and_print(found, as_json)
+    showing.status_and_print(found, as_json)
 
 
 def network_and_print(exports: list[Path], save: Path, trace: Path | None, folder: Path) -> None:
@@ -116,8 +116,8 @@ def _watched(watching: "Watching", out: Path, devices: int) -> "Iterator[LiveSes
     if not watching.live:
         yield None
         return
-    from d2dfl.cli.fleet_view import FleetView, looking_at
-    from d2dfl.cli.live import live_session
+    from d2dfl.cli.live.fleet import FleetView, looking_at
+    from d2dfl.cli.live.session import live_session
 
     with live_session(watching, f"A fleet of {devices} devices", FleetView, elsewhere=True) as session:
         if session is None:

@@ -14,7 +14,7 @@ from d2dfl.compiled import COMPILING, telling
 from d2dfl.config import Config
 from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.discovery.discover import Discovery, discover, warm_up
-from d2dfl.discovery.methods import METHODS, Method, method_named, methods_listed, reference_method
+from d2dfl.discovery.methods import ALL, METHODS, Method, method_named, methods_listed, reference_method
 from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.discovery.trace import Trace
 from d2dfl.errors import UserError
@@ -30,8 +30,9 @@ from d2dfl.storage import write_whole
 
 if TYPE_CHECKING:
     from d2dfl.cli.commands.graphs import Discover, Files
-    from d2dfl.cli.commands.options import Generated, Graphs, Watching
-    from d2dfl.cli.live import LiveSession
+    from d2dfl.cli.commands.options import Generated, Graphs
+    from d2dfl.cli.commands.watching import Watching
+    from d2dfl.cli.live.session import LiveSession
 
 
 def discover_and_print(
@@ -44,7 +45,7 @@ def discover_and_print(
 ) -> None:
     """Find a graph, print what it is worth, write what was asked for."""
     config, picture, out = options.config(), files.picture, options.out
-    chosen = method_named(method or config.discovery.method)
+    chosen = method_named(config.discovery.method if method is None else method)
     check_picture(picture)
     check_outputs(files.json_file, picture, graphml, inputs=inputs_of(config, options.network, options.config_file))
     plan = Plan("graph", config.to_toml(), {"method": chosen.name, "seed": options.seed})
@@ -103,7 +104,7 @@ def _show(session: "LiveSession", results: Sequence[Discovery], trace: Trace | N
 def _live(watching: "Watching") -> "AbstractContextManager[LiveSession | None]":
     if not watching.live:
         return nullcontext()
-    from d2dfl.cli.live import live_session
+    from d2dfl.cli.live.session import live_session
 
     return live_session(watching, "Who should receive from whom", steps=True)
 
@@ -111,12 +112,12 @@ def _live(watching: "Watching") -> "AbstractContextManager[LiveSession | None]":
 def compare_graphs_and_print(options: "Graphs", files: "Files", methods: str) -> None:
     """Find the graphs of several methods, print them side by side, write what was asked for."""
     config, picture, out = options.config(), files.picture, options.out
-    chosen = list(METHODS.values()) if methods == "all" else [METHODS[name] for name in methods_listed(methods)]
+    chosen = list(METHODS.values()) if methods == ALL else [METHODS[name] for name in methods_listed(methods)]
     check_picture(picture)
     check_outputs(files.json_file, picture, inputs=inputs_of(config, options.network, options.config_file))
     network = _network(options.network, config, options.seed)
     watch = partial(_watched, network=network, config=config)
-    result = compare_graphs(network, config, chosen, options.seed, out, skip=methods == "all", watch=watch)
+    result = compare_graphs(network, config, chosen, options.seed, out, skip=methods == ALL, watch=watch)
     for reason in result.left_out:
         say(f"left out: {reason}")
     print_comparison(result.discoveries, result.best)
@@ -144,7 +145,7 @@ def save_generated(options: "Generated", save: Path) -> None:
     check_replaceable(save)
     net = Network.generate(config, options.seed)
     save_network(net, save)
-    say(f"{save}: {net.devices} devices, {net.partitions} partitions, {len(net.budget)} reliable clusters")
+    say(f"{save}: {summary.described_size(net)}")
 
 
 def inputs_of(config: Config, *files: Path | None) -> list[Path | str | None]:

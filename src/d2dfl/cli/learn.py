@@ -21,8 +21,8 @@ from d2dfl.progress import Step
 from d2dfl.words import counted
 
 if TYPE_CHECKING:
-    from d2dfl.cli.commands.options import Watching
-    from d2dfl.cli.live import LiveSession
+    from d2dfl.cli.commands.watching import Watching
+    from d2dfl.cli.live.session import LiveSession
     from d2dfl.experiment.comparison import Comparison
     from d2dfl.experiment.folder.mark import Plan
     from d2dfl.experiment.folder.store import Again, RunFolder
@@ -104,7 +104,7 @@ def _folder_for(plan: "Plan", out: Path | None, default: Path, resume: bool) -> 
 def _watched(watching: "Watching | None", config: Config) -> "AbstractContextManager[LiveSession | None]":
     if watching is None or not watching.live:
         return nullcontext()
-    from d2dfl.cli.live import live_session
+    from d2dfl.cli.live.session import live_session
     from d2dfl.live.records import RunView
 
     title = f"{Path(config.data.dataset).name}, {config.partition.paradigm}, {config.federation.scheme}"

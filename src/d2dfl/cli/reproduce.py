@@ -27,9 +27,9 @@ from d2dfl.terminal import in_time
 from d2dfl.words import counted
 
 if TYPE_CHECKING:
-    from d2dfl.cli.commands.options import Watching
     from d2dfl.cli.commands.results import Reproduce as Options
-    from d2dfl.cli.live import LiveSession
+    from d2dfl.cli.commands.watching import Watching
+    from d2dfl.cli.live.session import LiveSession
     from d2dfl.paper.run import Reproduced, Request
 
 OUT = Path("runs/reproduce")
@@ -91,7 +91,7 @@ def _watched(
 ) -> "AbstractContextManager[LiveSession | None]":
     if not watching.live:
         return nullcontext()
-    from d2dfl.cli.live import live_session
+    from d2dfl.cli.live.session import live_session
     from d2dfl.live.grids import GridView
 
     title = chosen[0] if len(chosen) == 1 else counted(len(chosen), "experiment")

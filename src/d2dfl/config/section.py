@@ -85,6 +85,13 @@ def _choices(hint: Any, limits: Mapping[str, Any]) -> tuple[str, ...]:
     return typing.get_args(hint) if typing.get_origin(hint) is Literal else tuple(limits["names"] or ())
 
 
+def words_of(section: type[Section], name: str) -> tuple[str, ...]:
+    """What a shell may offer for a field: the words that it may hold; none where it may be any text or number."""
+    field = next(field for field in dataclasses.fields(section) if field.name == name)
+    hint = _hint(section, name)
+    return ("true", "false") if hint is bool else _choices(hint, field.metadata)
+
+
 def _wanted(hint: Any, choices: tuple[str, ...] = ()) -> str:
     if choices:
         return "one of " + ", ".join(choices)

@@ -92,7 +92,7 @@ def _members(path: Path, infos: list[zipfile.ZipInfo], names: Collection[str], w
         name = info.filename.removesuffix(".npy")
         if name not in names or not info.filename.endswith(".npy"):
             raise UserError(
-                f"{path} holds {info.filename!r:.80}, which no {what} has: the arrays are {', '.join(names)}"
+                f"{path} holds {info.filename.removesuffix('.npy')!r:.80}, which no {what} has: the arrays are {', '.join(names)}"
             )
         if name in members:
             raise UserError(f"{path} holds {name} twice: give it once")

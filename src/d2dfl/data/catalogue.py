@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from d2dfl.data import readers
+from d2dfl.config import RadioConfig
+from d2dfl.data import radio, readers
 from d2dfl.data.dataset import Kind
-from d2dfl.data.files import File, Form
+from d2dfl.data.files import Copied, File, Form
 from d2dfl.data.readers import Paths, Raw
 
 
@@ -25,6 +26,7 @@ class Entry:
     licence: str
     read: Callable[[Paths], Raw] | None = None  # None: it has no files
     made: Callable[[], Raw] | None = None  # where it has no files and needs no settings
+    generated: Callable[[RadioConfig, int, Copied], Raw] | None = None  # where it is drawn: settings, seed, progress
     forms: tuple[Form, ...] = ()
     folders: tuple[str, ...] = ()  # where system packages put the files
     note: str = ""
@@ -105,6 +107,7 @@ _ENTRIES = (
         counts=(0, 0),
         home="",
         licence="made by this package",
+        generated=radio.generated,
         note="generated data",
     ),
     Entry(

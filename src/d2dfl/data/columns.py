@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from d2dfl.errors import UserError, described
 from d2dfl.memory import check_memory
+from d2dfl.words import a_kind
 
 KINDS = "an array, a frame, or a dataset with a length"
 NAMES = ("y", "device", "devices", "test targets")  # what may hold names
@@ -78,7 +79,7 @@ def array_of(name: str, values: Any) -> NDArray[Any]:
     except Exception as error:  # whatever a strange object does when it is asked for its values
         raise UserError(f"{name} is not a regular array: give rows of equal shape ({described(error):.100})") from None
     if array.ndim == 0:
-        raise UserError(f"{name} is a {type(values).__name__}: give {KINDS}")
+        raise UserError(f"{name} is {a_kind(values)}: give {KINDS}")
     return array
 
 
@@ -116,7 +117,11 @@ def _is_regular(value: Any) -> bool:
 
 
 def _is_table(values: Any) -> bool:
-    return isinstance(values, Mapping) or hasattr(values, "column_names") or hasattr(values, "columns")
+    return isinstance(values, Mapping) or hasattr(values, "columns") or _is_hugging_face(values)
+
+
+def _is_hugging_face(values: Any) -> bool:
+    return hasattr(values, "column_names") and hasattr(values, "with_format")
 
 
 def _is_dataset(values: Any) -> bool:
@@ -124,7 +129,7 @@ def _is_dataset(values: Any) -> bool:
     if isinstance(values, list | tuple | np.ndarray) or hasattr(values, "__array__"):
         return False
     if not hasattr(values, "__len__") or not hasattr(values, "__getitem__") or isinstance(values, str | bytes):
-        raise UserError(f"X is a {type(values).__name__}: give {KINDS}")
+        raise UserError(f"X is {a_kind(values)}: give {KINDS}")
     return True
 
 
@@ -150,7 +155,7 @@ def _from_table(table: Any, targets: Any, device: Any, optional: bool = False) -
 
 def _columns(table: Any) -> dict[Any, Any]:
     """The columns of a frame, a dataset or a dictionary, by name."""
-    if hasattr(table, "column_names") and hasattr(table, "with_format"):  # of Hugging Face
+    if _is_hugging_face(table):
         splits = table.column_names
         if isinstance(splits, Mapping):
             raise UserError(f"X holds the splits {listed(splits)}: give one of them, such as X[{next(iter(splits))!r}]")

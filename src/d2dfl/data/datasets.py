@@ -9,18 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import RadioConfig
-from d2dfl.config.needs import radio_bytes
 from d2dfl.config.sections.learning import Split
 from d2dfl.data import files
 from d2dfl.data.catalogue import CATALOGUE, Entry
 from d2dfl.data.dataset import Dataset as Dataset
 from d2dfl.data.dataset import standardise
 from d2dfl.data.files import Copied, Form
-from d2dfl.data.radio import SNRS, generate
 from d2dfl.data.readers import Raw
 from d2dfl.data.shares import whole_parts
 from d2dfl.errors import UserError
-from d2dfl.memory import check_memory
 from d2dfl.progress import silent
 from d2dfl.registry import entry_named
 from d2dfl.rng import stream
@@ -109,8 +106,8 @@ def load(
         raise UserError(f"data.split cannot be {split!r}: give one of {', '.join(SPLITS)}")
     if entry.made is not None:
         raw = entry.made()
-    elif name == "radio":
-        raw = _radio(radio or RadioConfig(), seed, progress or silent)
+    elif entry.generated is not None:
+        raw = entry.generated(radio or RadioConfig(), seed, progress or silent)
     else:
         raw = _read(entry, verify, download, progress or silent)
     _check(entry, raw, verify)
@@ -118,17 +115,6 @@ def load(
     if entry.read is not None and not verify:
         notes.append("files not verified")
     return _prepare(entry, raw, split, seed, "; ".join(notes))
-
-
-def _radio(settings: RadioConfig, seed: int, progress: Copied) -> Raw:
-    snrs = [snr for snr in SNRS if settings.lowest_snr_db <= snr <= settings.highest_snr_db]
-    if not snrs:
-        raise UserError(
-            f"radio.lowest_snr_db cannot be {settings.lowest_snr_db}: "
-            f"give an even number up to radio.highest_snr_db, {settings.highest_snr_db}"
-        )
-    check_memory(radio_bytes(settings), f"{settings.per_cell:,} signals a cell need", "lower radio.per_cell")
-    return generate(settings.per_cell, snrs, seed, mended=settings.mended, progress=progress)
 
 
 def _find(entry: Entry) -> tuple[Form, Mapping[str, Path]] | None:

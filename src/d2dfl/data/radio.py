@@ -12,10 +12,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from d2dfl.config import RadioConfig
+from d2dfl.config.needs import radio_bytes
 from d2dfl.data.files import Copied
 from d2dfl.data.readers import MODULATIONS, Raw
 from d2dfl.data.waveforms import SAMPLE_RATE_HZ, SYMBOL, waveform
 from d2dfl.errors import UserError
+from d2dfl.memory import check_memory
 from d2dfl.progress import silent
 from d2dfl.rng import stream
 
@@ -33,6 +36,18 @@ RUN = 80_000  # samples in a transmission of the original, over which its offset
 KERNEL = 8  # samples that interpolation looks at, at a fraction of a sample
 FRACTIONS = 128
 BLOCK = 500  # windows made at once
+
+
+def generated(settings: RadioConfig, seed: int, progress: Copied) -> Raw:
+    """The set that the settings describe."""
+    snrs = [snr for snr in SNRS if settings.lowest_snr_db <= snr <= settings.highest_snr_db]
+    if not snrs:
+        raise UserError(
+            f"radio.lowest_snr_db cannot be {settings.lowest_snr_db}: "
+            f"give an even number up to radio.highest_snr_db, {settings.highest_snr_db}"
+        )
+    check_memory(radio_bytes(settings), f"{settings.per_cell:,} signals a cell need", "lower radio.per_cell")
+    return generate(settings.per_cell, snrs, seed, mended=settings.mended, progress=progress)
 
 
 def generate(

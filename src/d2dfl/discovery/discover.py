@@ -133,7 +133,7 @@ def discover(
         raise UserError(
             f"network is of the type {type(network).__name__}: give a Network, such as Network.generate(config)"
         )
-    chosen = method_named(method or config.discovery.method)
+    chosen = method_named(config.discovery.method if method is None else method)
     if config.channel.dynamic:
         network = changing_channel.at_exchange(network, config.channel, seed)
     known = changing_channel.known_to(chosen, network, config.channel)

@@ -27,6 +27,7 @@ from d2dfl.experiment.training import Model, factory_from
 from d2dfl.federation.models import outputs_for
 from d2dfl.network.graph import Graph
 from d2dfl.network.links import Links
+from d2dfl.network.trust import FULL
 from d2dfl.notebook import line, table_html
 from d2dfl.progress import Step, silent
 from d2dfl.transfer import Transfer
@@ -121,7 +122,7 @@ class ShareResult:
         made = []
         if given.network is None and not given.table:
             made.append("links= was not given, so places and losses are drawn by chance")
-        if not given.trusted and not given.rule and config.network.trust != "full":
+        if not given.trusted and not given.rule and config.network.trust != FULL:
             made.append(f"trust= was not given, so {config.network.trust} says who may have what")
         return ["; ".join(made)] if made else []
 

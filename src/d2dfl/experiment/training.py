@@ -26,7 +26,7 @@ from d2dfl.federation.schemes import scheme_named
 from d2dfl.notebook import facts_html, line
 from d2dfl.progress import Share, silent
 from d2dfl.storage import written_whole
-from d2dfl.words import counted
+from d2dfl.words import a_kind, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -176,7 +176,7 @@ def factory_from(model: Model, shape: Shape, outputs: int) -> Factory:
     except Exception as error:  # whatever a user's model does
         raise UserError(f"model cannot take inputs of the shape {shape}: {described(error):.200}") from error
     if answer is None:
-        raise UserError(f"model makes a {type(made).__name__}: give a class or function that makes a torch.nn.Module")
+        raise UserError(f"model makes {a_kind(made)}: give a class or function that makes a torch.nn.Module")
     if not isinstance(answer, Tensor) or answer.shape != (2, outputs):
         found = tuple(answer.shape[1:]) if isinstance(answer, Tensor) else type(answer).__name__
         raise UserError(f"model gives outputs of the shape {found}: the data asks for {outputs} numbers")
@@ -188,7 +188,7 @@ def _factory(model: Any) -> Factory:
     if isinstance(model, nn.Module):
         return lambda _shape, _outputs: copy.deepcopy(model)
     if not callable(model):
-        raise UserError(f"model is a {type(model).__name__}: give a name, a class or function, or a torch.nn.Module")
+        raise UserError(f"model is {a_kind(model)}: give a name, a class or function, or a torch.nn.Module")
     try:
         parameters = inspect.signature(model).parameters.values()
     except (TypeError, ValueError):  # built in

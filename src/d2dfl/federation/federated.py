@@ -44,12 +44,10 @@ class Federated:
                 )
         loss = self.objective()
         for targets in (self.targets, self.test_targets):
-            if loss.name == "mse":
+            if loss.targets == "values":
                 self._check_values(targets)
-            elif loss.name == "cross-entropy":
-                self._check_labels(targets, self.outputs)
-            elif loss.probe is not None:
-                self._check_labels(targets, None)
+            elif loss.targets is not None:
+                self._check_labels(targets, self.outputs if loss.targets == "outputs" else None)
 
     def _check_labels(self, labels: NDArray[Any], below: int | None) -> None:
         if labels.dtype.kind not in "iu" or labels.min() < 0 or (below is not None and labels.max() >= below):

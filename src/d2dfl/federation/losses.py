@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import Literal
 
 import numpy as np
 from torch import Tensor
@@ -33,6 +34,8 @@ class Loss:
     least: int = 1  # datapoints that a loss needs; those of a minibatch with fewer have the loss 0
     # Where outputs are no answers: outputs and labels of training data, the same of test data -> the score instead.
     probe: Callable[[Tensor, Tensor, Tensor, Tensor], float] | None = None
+    # What targets have to be: the number of an output, any whole number from 0 on, numbers as many as outputs; None: anything.
+    targets: Literal["outputs", "labels", "values"] | None = None
 
 
 def _cross_entropy(outputs: Tensor, targets: Tensor) -> Tensor:
@@ -93,11 +96,12 @@ def _triplet_loss(margin: float, strength: Strength, views: Views) -> Loss:
         prepare_rows=partial(triplet_rows, strength=strength, views=views),
         least=2,
         probe=linear_accuracy,
+        targets="labels",
     )
 
 
-CROSS_ENTROPY = Loss("cross-entropy", _cross_entropy, _right, "accuracy")
-MSE = Loss("mse", _squared, _squared, "mse", higher_is_better=False)
+CROSS_ENTROPY = Loss("cross-entropy", _cross_entropy, _right, "accuracy", targets="outputs")
+MSE = Loss("mse", _squared, _squared, "mse", higher_is_better=False, targets="values")
 
 LOSSES: dict[str, Callable[[FederationConfig], Loss]] = {
     "cross-entropy": lambda _: CROSS_ENTROPY,

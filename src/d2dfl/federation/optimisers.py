@@ -17,6 +17,8 @@ class Optimiser:
 
     step: Callable[[Tensor, Tensor, Memory, FederationConfig], None]
     remembers: Callable[[int, FederationConfig], dict[str, int]]
+    memory: str = "a memory"  # what users know that by
+    compiled: bool = False  # whether executors/dense_kernels.py can do the step
 
 
 def _sgd(params: Tensor, gradient: Tensor, memory: Memory, settings: FederationConfig) -> None:
@@ -39,7 +41,9 @@ def _adam(params: Tensor, gradient: Tensor, memory: Memory, settings: Federation
 
 
 OPTIMISERS: dict[str, Optimiser] = {
-    "sgd": Optimiser(_sgd, lambda size, settings: {"momentum": size} if settings.momentum else {}),
+    "sgd": Optimiser(
+        _sgd, lambda size, settings: {"momentum": size} if settings.momentum else {}, "a momentum", compiled=True
+    ),
     "adam": Optimiser(_adam, lambda size, _: {"mean": size, "square": size, "steps": 1}),
 }
 

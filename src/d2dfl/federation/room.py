@@ -13,7 +13,7 @@ from d2dfl import memory
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
 from d2dfl.federation.executors.capacity import FLOAT
-from d2dfl.federation.optimisers import remembered
+from d2dfl.federation.optimisers import OPTIMISERS, remembered
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.memory import SMALL, in_gib
 
@@ -52,7 +52,7 @@ def room_for(parameters: int, devices: int, settings: FederationConfig, folder: 
     free = memory.free_bytes()
     if needed < SMALL or free is None or needed <= SHARE * free:
         return IN_MEMORY
-    what = " and ".join(["a model"] * models + ["a momentum" if settings.optimiser == "sgd" else "a memory"] * memories)
+    what = " and ".join(["a model"] * models + [OPTIMISERS[settings.optimiser].memory] * memories)
     who = f"{devices:,} devices that keep {what} of {parameters:,} parameters each need"
     wanted = f"{who} {in_gib(needed)} GiB"
     disk = 0.0 if folder is None else float(shutil.disk_usage(folder).free)

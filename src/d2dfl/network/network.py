@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from d2dfl.config import ChannelConfig, Config, config_from
 from d2dfl.config.needs import NetworkShape, check_network, slots_of
+from d2dfl.config.sections.graph import threshold_share
 from d2dfl.config.seeds import checked_seed
 from d2dfl.data.shares import label_shares, whole_parts
 from d2dfl.errors import UserError
@@ -253,13 +254,8 @@ def default_budget(counts: NDArray[np.float64], cluster: NDArray[np.int32], shar
 
 
 def thresholds(counts: NDArray[np.float64], rule: str) -> NDArray[np.float64]:
-    """threshold[device, partition]: the same share of the device's data for each partition; "iid" is 1/L (R7)."""
-    try:
-        share = 1.0 / counts.shape[1] if rule == "iid" else float(rule)
-    except ValueError:
-        share = np.nan
-    if not 0 <= share <= 1:
-        raise UserError(f"network.threshold cannot be {rule!r}: give iid, or a share from 0 to 1 such as 0.05")
+    """threshold[device, partition]: the same share of the device's data for each partition."""
+    share = threshold_share(rule, counts.shape[1])
     return np.repeat(counts.sum(axis=1, keepdims=True) * share, counts.shape[1], axis=1)
 
 

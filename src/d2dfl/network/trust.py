@@ -88,6 +88,7 @@ def none(candidates: Candidates, partitions: int, _: float, __: int) -> Trust:
     return np.zeros((*candidates.shape, partitions), dtype=np.bool_)
 
 
+FULL = "full"  # nothing is kept back: a rule that nobody has to be told of
 # name -> (rule, value when the text gives none)
 RULES: dict[str, tuple[Callable[[Candidates, int, float, int], Trust], float]] = {
     "random": (random, DENSITY),
@@ -95,7 +96,7 @@ RULES: dict[str, tuple[Callable[[Candidates, int, float, int], Trust], float]] =
     "rows": (rows, 0.5),
     "columns": (columns, 0.5),
     "insecure": (insecure, 0.5),
-    "full": (full, 1.0),
+    FULL: (full, 1.0),
     "none": (none, 0.0),
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.config import Config
+from d2dfl.data.catalogue import CATALOGUE
 from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.findings.charts import rounds_text
 from d2dfl.paper.catalogue import claims_of
@@ -92,4 +93,6 @@ def _seeds(cells: Sequence[Cell], trained: Sequence[Cell]) -> str:
 
 
 def _data_name(config: Config) -> str:
-    return "radio (generated data)" if config.data.dataset == "radio" else config.data.dataset
+    """The set, and that it is generated where it is: results on such data are results on such data."""
+    entry = CATALOGUE.get(config.data.dataset)
+    return f"{config.data.dataset} (generated data)" if entry and entry.generated else config.data.dataset

@@ -16,6 +16,7 @@ from d2dfl.paper.catalogue import claims_of
 from d2dfl.paper.experiment import Experiment
 
 NO_RATES: Mapping[str, float] = MappingProxyType({})
+HEAVY = {"alexnet": 20.0, "alexnet1d": 20.0, "cnn": 5.0, "encoder-conv": 5.0}  # effort of a step beside that of others
 USUAL_RATE = 1e-4  # seconds for a datapoint that is handled, where nobody measured it
 
 
@@ -80,6 +81,6 @@ def _effort(experiment: Experiment, cell: Cell) -> float:
     held = cell.config.data.samples or cell.config.network.samples_per_device
     if not (experiment.trains and cell.trains):
         return float(held * devices)
-    heavy = 20.0 if settings.model.startswith("alexnet") else 5.0 if settings.model in ("cnn", "encoder-conv") else 1.0
+    heavy = HEAVY.get(settings.model, 1.0)
     a_round = held if scheme_named(settings.scheme).full_gradient else settings.interval * settings.batch
     return devices * (held + heavy * settings.rounds * a_round)

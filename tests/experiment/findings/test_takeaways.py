@@ -109,6 +109,23 @@ def test_other_seeds_are_a_run_or_nothing() -> None:
     assert comparison_command(Config(), ["marginal", "closest"], [5]) == ""
 
 
+@pytest.mark.parametrize("links", [["--edges", "5"], ["--edges", "2"], ["--set", "discovery.edges=3"], []])
+def test_several_graphs_are_found_again_from_their_folder(
+    links: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first = ["compare-graphs", "--devices", "6", "--methods", "closest,uniform", *links]
+    assert call(monkeypatch, *first, "--out", str(tmp_path / "one")) == 0
+    found = Findings.load(tmp_path / "one")
+    words = shlex.split(found.command, comments=True)
+    monkeypatch.chdir(tmp_path / "one")
+    assert call(monkeypatch, *words[1:], "--out", str(tmp_path / "two")) == 0
+    again = Findings.load(tmp_path / "two")
+    assert again.maps[0].layers == found.maps[0].layers
+    edges = int(links[-1].rpartition("=")[2]) if links else 1
+    receivers = [link.receiver for link in found.maps[0].layers[-1].links]
+    assert min(edges, 3) <= max(receivers.count(one) for one in receivers) <= edges
+
+
 def test_a_graph_is_found_again_from_its_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first = ["discover", "--devices", "6", "--method", "closest", "--seed", "3", "--set", "channel.rate=0.7"]
     assert call(monkeypatch, *first, "--out", str(tmp_path / "one")) == 0
@@ -131,7 +148,7 @@ def test_several_graphs_have_a_best() -> None:
     items = [discover(network, config, method=name) for name in ("closest", "none")]
     found = graph_findings(items, None)
     assert found.takeaway.startswith("Closest finds the best of 2 graphs")
-    assert "compare-graphs --methods closest,none --seed 0 --network network.npz" in found.command
+    assert "compare-graphs --methods closest,none --seed 0 --network network.npz --edges 5" in found.command
     assert found.tables[0].meanings[0] == ""
 
 

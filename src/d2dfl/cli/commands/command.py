@@ -3,7 +3,7 @@
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from inspect import Parameter
 from pathlib import Path
@@ -30,6 +30,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(**values: Any) -> None:
+        _check_values(values)
         load_plugins(values.pop("plugin") or [])
         for name, record in records.items():
             values[name] = record(**{field.name: values.pop(field.name) for field in fields(record)})
@@ -39,6 +40,18 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # Typer reads it; types know no such field
     run.__annotations__ = {item.name: item.annotation for item in parameters}
     return run
+
+
+def _check_values(values: Mapping[str, Any]) -> None:
+    """Refuse an option in the place of a value: `--picture --reference` would draw into a file of that name."""
+    for value in values.values():
+        if isinstance(value, str | Path) and str(value).startswith("--"):
+            raise UserError(swallowed(str(value)))
+
+
+def swallowed(option: str) -> str:
+    """A sentence about an option that was taken for the value of the one before it."""
+    return f"{option:.80} stands where the option before it wants its value: give that one first"
 
 
 def _spread(item: Parameter) -> list[Parameter]:

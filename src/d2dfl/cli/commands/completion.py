@@ -31,15 +31,45 @@ def experiments() -> Sequence[str]:
     return [*experiment_names(), "all", "list"]
 
 
+def scales() -> Sequence[str]:
+    from d2dfl.paper.experiment import SCALES
+
+    return SCALES
+
+
 def many_methods(incomplete: str) -> list[str]:
-    """For methods separated by commas: the last of them."""
+    """For methods separated by commas: the last of them; all stands alone."""
+    from d2dfl.discovery.methods import ALL
+
     done, comma, last = incomplete.rpartition(",")
-    return [f"{done}{comma}{name}" for name in (*method_names(), "all") if name.startswith(last)]
+    names = method_names() if comma else (*method_names(), ALL)
+    return [f"{done}{comma}{name}" for name in names if name.startswith(last)]
+
+
+def trust_rules() -> Sequence[str]:
+    from d2dfl.network.trust import RULES
+
+    return [*RULES]
+
+
+def sections() -> Sequence[str]:
+    from d2dfl.config import Config
+
+    return [*Config().to_dict()]
 
 
 def settings(incomplete: str) -> list[str]:
-    """For --set: section.field=, as far as it is typed."""
+    """For --set: section.field=, as far as it is typed, and then what that may be."""
     from d2dfl.config import Config
+    from d2dfl.config.section import words_of
 
-    paths = [f"{section}.{name}=" for section, fields in Config().to_dict().items() for name in fields]
-    return [path for path in paths if path.startswith(incomplete)]
+    path, equals, _ = incomplete.partition("=")
+    config = Config()
+    section, _, name = path.partition(".")
+    values = config.to_dict()
+    if equals:
+        words = words_of(type(getattr(config, section)), name) if name in values.get(section, ()) else ()
+        found = [f"{path}={word}" for word in words]
+    else:
+        found = [f"{section}.{name}=" for section, fields in values.items() for name in fields]
+    return [word for word in found if word.startswith(incomplete)]

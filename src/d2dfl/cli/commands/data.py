@@ -1,8 +1,15 @@
 """Commands about datasets."""
 
+from typing import Annotated
+
 import typer
 
+from d2dfl.cli.commands import completion
 from d2dfl.cli.commands.command import command
+
+Name = Annotated[
+    str, typer.Argument(show_default=False, autocompletion=completion.beginning_with(completion.dataset_names))
+]
 
 data_app = typer.Typer(help="Datasets: what is there, what is missing, how to get it.", no_args_is_help=True)
 
@@ -18,7 +25,7 @@ def data_list() -> None:
 
 @data_app.command("info")
 @command
-def data_info(name: str) -> None:
+def data_info(name: Name) -> None:
     """One dataset: what it is, where it was found, what is missing."""
     from d2dfl.cli.data import print_info
 
@@ -27,7 +34,7 @@ def data_info(name: str) -> None:
 
 @data_app.command("fetch")
 @command
-def data_fetch(name: str) -> None:
+def data_fetch(name: Name) -> None:
     """Download a dataset from its public home into the user cache."""
     from d2dfl.cli.data import fetch_and_print
 
@@ -36,7 +43,7 @@ def data_fetch(name: str) -> None:
 
 @data_app.command("path")
 @command
-def data_path(name: str) -> None:
+def data_path(name: Name) -> None:
     """Where the files of a dataset are."""
     from d2dfl.cli.data import print_path
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands.command import command
-from d2dfl.cli.commands.options import Watching
+from d2dfl.cli.commands.watching import Watching
 from d2dfl.config.seeds import LARGEST_SEED
 
 fleet_app = typer.Typer(help="Many devices: who belongs together, and how they are.", no_args_is_help=True)

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands import completion
-from d2dfl.cli.commands.options import DatasetName, Generated, Graphs, ParadigmName, Watching
+from d2dfl.cli.commands.options import DatasetName, Generated, Graphs, ParadigmName
+from d2dfl.cli.commands.watching import Watching
+from d2dfl.config import Config
 from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.discovery.methods import METHODS
 
@@ -26,7 +28,12 @@ class Discover(Graphs):
 class CompareGraphs(Graphs):
     """Several graphs, with one link a device unless said: that is what the paper draws, and what can be seen."""
 
-    edges: Annotated[int, typer.Option(help="Incoming links a device may have.")] = 1
+    edges: Annotated[
+        int | None, typer.Option(help="Incoming links a device may have.  [default: 1]", show_default=False)
+    ] = None
+
+    def _begin(self) -> Config:
+        return super()._begin().with_(**{"discovery.edges": 1})
 
 
 @dataclass(frozen=True)

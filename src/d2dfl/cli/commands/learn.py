@@ -1,18 +1,20 @@
 """Commands that train: run, compare."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from d2dfl.cli.commands import completion
-from d2dfl.cli.commands.options import Learning, Seed, Watching
+from d2dfl.cli.commands.options import Learning, Seed
+from d2dfl.cli.commands.watching import Watching
 from d2dfl.config.seeds import MOST_SEEDS, checked_seeds
-from d2dfl.discovery.methods import method_named, methods_named
+from d2dfl.discovery.methods import ALL, method_named, methods_named
 from d2dfl.errors import UserError
+from d2dfl.experiment.folder.mark import read_mark
 
 RUNS = Path("runs")
+SEEDS = 5  # of a comparison, unless said
 
 
 def run(
@@ -36,16 +38,18 @@ def run(
 ) -> None:
     """One run: discover the graph, move the datapoints, train; beside no exchange and the i.i.d. yardstick."""
     watching.check()
+    unsaid = options.unsaid and (method, seed) == (None, 0)
+    if again is not None and not unsaid:
+        raise UserError("--from takes settings, methods and seeds from the folder: give no others beside it")
+    if again is None and unsaid:
+        again = _begun(options)
     if again is not None:
-        bare = replace(Learning(), out=options.out, resume=options.resume, log=options.log, engine=options.engine)
-        if (options, method, seed) != (bare, None, 0):
-            raise UserError("--from takes settings, methods and seeds from the folder: give no others beside it")
         from d2dfl.cli.learn import rerun_and_print
 
         rerun_and_print(again, default=RUNS / "run", **_where(options, watching))
         return
     config = options.config()
-    chosen = method_named(method or config.discovery.method).name
+    chosen = method_named(config.discovery.method if method is None else method).name
     from d2dfl.cli.learn import compare_and_print
 
     compare_and_print(config, [chosen], [seed], default=RUNS / "run", **_where(options, watching))
@@ -60,15 +64,32 @@ def compare(
             help="Methods, separated by commas, or all (ours, the paper's and its baselines).",
             autocompletion=completion.many_methods,
         ),
-    ] = "all",
-    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = 5,
+    ] = ALL,
+    seeds: Annotated[int, typer.Option(help="Number of seeds.", min=1, max=MOST_SEEDS)] = SEEDS,
 ) -> None:
     """All methods side by side on the same data, over several seeds: accuracy, datapoints, joules, gap closed."""
     watching.check()
+    begun = _begun(options) if options.unsaid and (methods, seeds) == (ALL, SEEDS) else None
+    if begun is not None:
+        from d2dfl.cli.learn import rerun_and_print
+
+        rerun_and_print(begun, default=RUNS / "compare", **_where(options, watching))
+        return
     config, names = options.config(), methods_named(methods)
     from d2dfl.cli.learn import compare_and_print
 
     compare_and_print(config, names, checked_seeds(seeds), default=RUNS / "compare", **_where(options, watching))
+
+
+def _begun(options: Learning) -> Path | None:
+    """The folder of --resume --out, which knows its own settings: nobody has to type them again."""
+    if not options.resume or options.out is None:
+        return None
+    try:
+        kind = read_mark(options.out).get("kind")
+    except UserError:  # told in words where the folder is opened
+        return None
+    return options.out if kind == "comparison" else None
 
 
 def _where(options: Learning, watching: Watching) -> dict[str, Any]:

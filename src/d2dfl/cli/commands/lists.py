@@ -10,6 +10,7 @@ from typing import Annotated, get_type_hints
 
 import typer
 
+from d2dfl.cli.commands import completion
 from d2dfl.cli.commands.command import Json
 from d2dfl.cli.commands.options import Preset
 from d2dfl.config.presets import preset
@@ -31,7 +32,12 @@ def methods(as_json: Json = False) -> None:
 
 def fields(
     word: Annotated[
-        str | None, typer.Argument(help="Only settings with this in their name, choices or help.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="Only settings with this in their name, choices or help.",
+            show_default=False,
+            autocompletion=completion.beginning_with(completion.sections),
+        ),
     ] = None,
     preset_name: Preset = "best",
     as_json: Json = False,

@@ -1,7 +1,6 @@
 """Options that several commands share: records whose fields are options, and how they make a configuration."""
 
-from dataclasses import dataclass, fields
-from importlib.util import find_spec
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,9 +10,9 @@ from d2dfl.cli.commands import completion
 from d2dfl.config import Config
 from d2dfl.config.presets import PRESETS, preset
 from d2dfl.config.sections.graph import TRUST_FORMS
-from d2dfl.config.sections.learning import PARADIGMS, SCHEMES, SUPERVISED
+from d2dfl.config.sections.learning import ENGINES, PARADIGMS, SCHEMES, SUPERVISED
 from d2dfl.config.seeds import LARGEST_SEED
-from d2dfl.errors import MissingExtraError, UserError
+from d2dfl.errors import UserError
 from d2dfl.experiment.folder.logs import LOGS
 from d2dfl.storage import read_text
 
@@ -37,6 +36,7 @@ TrustRule = Annotated[
         "--trust",
         help=f"{TRUST_FORMS}, or an .npy file (receiver first).  [default: random:0.5]",
         show_default=False,
+        autocompletion=completion.beginning_with(completion.trust_rules),
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=LARGEST_SEED)]
@@ -110,7 +110,7 @@ EngineName = Annotated[
     typer.Option(
         "--engine",
         help="Where devices train: local, or ray: an existing cluster.",
-        autocompletion=completion.of("local", "ray"),
+        autocompletion=completion.of(*ENGINES),
     ),
 ]
 SchemeName = Annotated[
@@ -140,13 +140,9 @@ LogNames = Annotated[
     ),
 ]
 Rounds = Annotated[int | None, typer.Option(help="Rounds of training.  [default: 20]", show_default=False)]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where a cut run stopped.")]
-
-Live = Annotated[
-    bool, typer.Option("--live", help="A page on this machine that shows it while it goes on (needs the extra live).")
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on where a cut run stopped; with --out alone, by what that folder holds.")
 ]
-NoBrowser = Annotated[bool, typer.Option("--no-browser", help="With --live: say the address, open nothing.")]
-Stay = Annotated[bool, typer.Option("--stay", help="With --live: the page stays until Ctrl-C.")]
 
 # The setting that an option stands for.
 PATHS = {
@@ -160,30 +156,6 @@ PATHS = {
     "rounds": "federation.rounds",
 }
 NAMES = {"labels": "labels-per-device"}  # of options that are not called as their field
-
-
-@dataclass(frozen=True)
-class Watching:
-    """Whether somebody watches, and how."""
-
-    live: Live = False
-    no_browser: NoBrowser = False
-    stay: Stay = False
-
-    def check(self) -> None:
-        """Refuse what cannot be watched, before anything is computed."""
-        alone = "--no-browser" if self.no_browser else "--stay" if self.stay else ""
-        if alone and not self.live:
-            raise UserError(f"{alone} says how --live is shown: give --live, too")
-        if self.live:
-            check_live()
-
-
-def check_live() -> None:
-    """A live page has a server, which comes with an extra."""
-    for package in ("starlette", "uvicorn"):
-        if find_spec(package) is None:
-            raise MissingExtraError("a live page", package, "live")
 
 
 @dataclass(frozen=True)
@@ -210,9 +182,13 @@ class Common:
         named = {field.name: getattr(self, field.name) for field in fields(self) if field.name in PATHS}
         return {name: value for name, value in named.items() if value is not None}
 
+    def _begin(self) -> Config:
+        """What holds where nothing is said."""
+        return preset(self.preset_name, getattr(self, "paradigm", SUPERVISED))
+
     def _made(self) -> Config:
         """Preset and paradigm, then file, then --set, then named options: the later wins."""
-        config = preset(self.preset_name, getattr(self, "paradigm", SUPERVISED))
+        config = self._begin()
         if self.config_file is not None:
             config = config.with_toml(read_text(self.config_file, "a TOML file"), str(self.config_file))
         config = config.with_texts(self.settings or [])
@@ -262,6 +238,11 @@ class Learning(Common):
     resume: Resume = False
     log: LogNames = None
     engine: EngineName = "local"
+
+    @property
+    def unsaid(self) -> bool:
+        """Whether nothing is given but where a run is kept and how it is done."""
+        return self == replace(Learning(), out=self.out, resume=self.resume, log=self.log, engine=self.engine)
 
     def config(self) -> Config:
         """With the user's own files in it, and what they say about themselves."""

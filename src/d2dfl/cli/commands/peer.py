@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from d2dfl.cli.commands import completion
 from d2dfl.cli.commands.command import Json, command
 
 peer_app = typer.Typer(help="This device: share datapoints with others, as its owner allows.", no_args_is_help=True)
@@ -34,7 +35,7 @@ def init(
     home: HomeFolder = HERE,
 ) -> None:
     """Make a key (it never leaves), a request to join, and a policy that shares nothing."""
-    from d2dfl.cli.peer import init_and_print
+    from d2dfl.cli.peer.joining import init_and_print
 
     init_and_print(home, name, data, labels, listen, address)
 
@@ -48,7 +49,7 @@ def join(
     home: HomeFolder = HERE,
 ) -> None:
     """Take the roster and the certificate that the roster's owner signed."""
-    from d2dfl.cli.peer import join_and_print
+    from d2dfl.cli.peer.joining import join_and_print
 
     join_and_print(home, admission)
 
@@ -57,7 +58,7 @@ def join(
 @command
 def members(home: HomeFolder = HERE) -> None:
     """Who is in the roster, as this device knows it: names, whole fingerprints, addresses."""
-    from d2dfl.cli.peer import members_and_print
+    from d2dfl.cli.peer.joining import members_and_print
 
     members_and_print(home)
 
@@ -69,7 +70,7 @@ def policy(
     home: HomeFolder = HERE,
 ) -> None:
     """Who may have what of this device."""
-    from d2dfl.cli.peer import policy_and_print
+    from d2dfl.cli.peer.joining import policy_and_print
 
     policy_and_print(home, sign)
 
@@ -83,7 +84,7 @@ def check(
     home: HomeFolder = HERE,
 ) -> None:
     """Look at certificate, clock, disk, data, policy, who answers; say what would go wrong."""
-    from d2dfl.cli.peer import check_and_print
+    from d2dfl.cli.peer.showing import check_and_print
 
     check_and_print(home, seconds)
 
@@ -106,11 +107,13 @@ def run(
     home: HomeFolder = HERE,
 ) -> None:
     """Find the graph with the other devices, hand datapoints over along it, take what others give, end."""
-    from d2dfl.cli.peer import preview_and_print, run_and_print
-
     if dry_run:
+        from d2dfl.cli.peer.showing import preview_and_print
+
         preview_and_print(home, graph)
     else:
+        from d2dfl.cli.peer.running import run_and_print
+
         run_and_print(home, graph, stay, seconds, moves)
 
 
@@ -118,7 +121,7 @@ def run(
 @command
 def status(as_json: Json = False, home: HomeFolder = HERE) -> None:
     """What this device holds, gave, got and waits for."""
-    from d2dfl.cli.peer import status_and_print
+    from d2dfl.cli.peer.showing import status_and_print
 
     status_and_print([home], as_json)
 
@@ -126,7 +129,9 @@ def status(as_json: Json = False, home: HomeFolder = HERE) -> None:
 @peer_app.command("audit")
 @command
 def audit(
-    action: Annotated[str, typer.Argument(help="show or verify.")] = "show",
+    action: Annotated[
+        str, typer.Argument(help="show or verify.", autocompletion=completion.of("show", "verify"))
+    ] = "show",
     against: Annotated[
         list[Path] | None,
         typer.Option(help="An audit of another peer (`audit show --json`), to compare.", show_default=False),
@@ -135,7 +140,7 @@ def audit(
     home: HomeFolder = HERE,
 ) -> None:
     """What happened here, line by line; verify finds any changed, missing or reordered line."""
-    from d2dfl.cli.peer import audit_and_print
+    from d2dfl.cli.peer.showing import audit_and_print
 
     audit_and_print(home, action, against or [], as_json)
 
@@ -147,7 +152,7 @@ def forget(
     home: HomeFolder = HERE,
 ) -> None:
     """Delete datapoints here and at everybody who got them, now or when they are back."""
-    from d2dfl.cli.peer import forget_and_print
+    from d2dfl.cli.peer.running import forget_and_print
 
     forget_and_print(home, points)
 
@@ -164,6 +169,6 @@ def export(
     home: HomeFolder = HERE,
 ) -> None:
     """Write what this device holds."""
-    from d2dfl.cli.peer import export_and_print
+    from d2dfl.cli.peer.showing import export_and_print
 
     export_and_print(home, out)

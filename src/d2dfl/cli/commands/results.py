@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands import completion
-from d2dfl.cli.commands.options import NoBrowser, Watching, check_live
+from d2dfl.cli.commands.watching import NoBrowser, Watching, check_live
+from d2dfl.config.sections.learning import ENGINES
 from d2dfl.config.seeds import MOST_SEEDS
+from d2dfl.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -19,13 +21,15 @@ class Reproduce:
         str,
         typer.Option(
             help="tiny (minutes), small (a laptop's night), paper (a GPU).",
-            autocompletion=completion.of("tiny", "small", "paper"),
+            autocompletion=completion.beginning_with(completion.scales),
         ),
     ] = "tiny"
     seeds: Annotated[
         int | None, typer.Option(help="Seeds.  [default: by experiment]", show_default=False, min=1, max=MOST_SEEDS)
     ] = None
-    engine: Annotated[str, typer.Option(help="local, or ray: an existing cluster.")] = "local"
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: an existing cluster.", autocompletion=completion.of(*ENGINES))
+    ] = "local"
     workers: Annotated[
         int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False, min=1, max=4096)
     ] = None
@@ -62,7 +66,12 @@ def reproduce(
     watching.check()
     from d2dfl.cli.reproduce import print_experiments, reproduce_and_print
 
+    alone = next((word for word in ("all", "list") if word in names and len(names) > 1), None)
+    if alone:
+        raise UserError(f"{alone} stands alone: give it without other experiments")
     if names == ["list"]:
+        if (options, watching) != (Reproduce(), Watching()):
+            raise UserError("list shows every scale and measures nothing: give it without options")
         print_experiments()
     else:
         reproduce_and_print(names, options, watching)
@@ -74,7 +83,7 @@ def replay(
 ) -> None:
     """Step through the discoveries of a finished run, on a page of this machine. Ctrl-C ends it."""
     check_live()
-    from d2dfl.cli.live import replay_folder
+    from d2dfl.cli.live.session import replay_folder
 
     replay_folder(run, no_browser)
 

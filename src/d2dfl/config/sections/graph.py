@@ -18,6 +18,17 @@ TRUST_FORMS = (
 )
 
 
+def threshold_share(rule: str, partitions: int) -> float:
+    """Share of its data that a device wants of each partition; "iid" is 1/L (R7)."""
+    try:
+        share = 1.0 / partitions if rule == "iid" else float(rule)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise UserError(f"network.threshold cannot be {rule!r}: give iid, or a share from 0 to 1 such as 0.05")
+    return share
+
+
 @dataclass(frozen=True)
 class NetworkConfig(Section):
     """Who holds what and who trusts whom, when the network is generated."""

@@ -11,6 +11,8 @@ SUPERVISED: ParadigmName = (
     "supervised"  # unless another is named; partitions are labels, which a network has without data
 )
 SCHEMES = ("fedavg", "fedprox", "fedsgd", "decentralised", "semi-decentralised")  # a plug-in may bring more
+Engine = Literal["local", "ray"]  # where work is done; a reproduction takes backends of joblib, too
+ENGINES: tuple[Engine, ...] = get_args(Engine)
 Split = Literal["own", "80/20", "validation"]  # which datapoints are learned from, which are tested on
 Summary = Literal["dispca", "projectors", "scatter"]  # what a device tells of its inputs
 Features = Literal["raw", "spectrum", "gradients", "auto"]  # what projections are made of

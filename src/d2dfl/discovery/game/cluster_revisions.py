@@ -26,32 +26,22 @@ def reals_in_sums(shape: Any) -> Any:
 
 
 @part
-def _choose(
-    board: Any,
-    terms: Any,
-    play: Any,
-    learner: Any,
-    gauss: Any,
-    key: Any,
-    receiver: Any,
-    edge: Any,
-    noise: Any,
-    free: Any,
-) -> Any:
+def _choose(board: Any, terms: Any, play: Any, learner: Any, gauss: Any, revision: Any) -> Any:
     """The slot that a device would like to try in place of a link, and what it expects of that beside the present one."""
+    receiver, edge = revision.receiver, revision.edge
     slots, old = board.candidates.shape[1], np.int64(play.slots[receiver, edge])
     gains = np.empty(slots)
     set_link(board, terms, play, receiver, edge, NO_LINK)  # in its mind: it knows its own clusters without the link
     clustered_gains(board, terms, play, gauss, learner.useful, receiver, gains)
     set_link(board, terms, play, receiver, edge, old)
     top: Any = NO_LINK
-    best = gumbel(learner, key, receiver, noise) if free else HOPELESS
+    best = gumbel(learner, revision) if revision.free else HOPELESS
     here = expected = 0.0
     for slot in range(slots):
         if gains[slot] <= HOPELESS or taken(play.slots, receiver, edge, slot):
             continue
         gains[slot] += learner.bonus[receiver, slot]
-        value = gains[slot] + gumbel(learner, key, receiver, noise)
+        value = gains[slot] + gumbel(learner, revision)
         if slot == old:
             here = gains[slot]
         if value > best + SLIGHT or (slot == old and value > best - SLIGHT):
@@ -81,24 +71,11 @@ def _put_link(board: Any, terms: Any, play: Any, learner: Any, receiver: Any, ed
 
 
 @part
-def revise_cluster_link(
-    board: Any,
-    terms: Any,
-    play: Any,
-    learner: Any,
-    gauss: Any,
-    key: Any,
-    receiver: Any,
-    edge: Any,
-    temperature: Any,
-    noise: Any,
-    free: Any,
-) -> Any:
+def revise_cluster_link(board: Any, terms: Any, play: Any, learner: Any, gauss: Any, revision: Any) -> Any:
     """One device reconsiders one of its links. Returns whether it changed."""
+    receiver, edge = revision.receiver, revision.edge
     old = np.int64(play.slots[receiver, edge])
-    top, expected = _choose(
-        board, terms, play, learner, gauss, key=key, receiver=receiver, edge=edge, noise=noise, free=free
-    )
+    top, expected = _choose(board, terms, play, learner, gauss, revision)
     if top == old:
         return False
     rest = learner.account[receiver] - learner.spent[receiver]
@@ -107,8 +84,8 @@ def revise_cluster_link(
     if not done:
         learner.taking_turns[receiver] = False  # its account does not pay for more
         return False
-    forced = old < 0 and not free
-    if forced or keeps(learner, key, receiver, change, expected, temperature, noise):
+    forced = old < 0 and not revision.free
+    if forced or keeps(learner, revision, change, expected):
         learner.gained[0] += change
         return True
     _, messages, _ = _put_link(board, terms, play, learner, receiver, edge, old, 4 * messages)

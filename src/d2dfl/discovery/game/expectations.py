@@ -26,11 +26,16 @@ class Standing(NamedTuple):
     worth: NDArray[np.float64]  # [label] what that is worth to transmitters and their other receivers
     outside: NDArray[np.float64]  # [label] part of the amount that comes from other clusters
     cost: NDArray[np.float64]  # [1] loss probabilities
+    receiver: np.int64
+    edge: np.int64  # the link that it thinks about
+    used: float  # what its cluster takes from outside now
+    new_after: NDArray[np.float64]  # [label] `after` with the choice that was looked at last
+    new_sent: NDArray[np.float64]  # [label] the same before losses
 
 
 @part
-def standing_of(board: Any, terms: Any, play: Any, told: Any, receiver: Any, edge: Any) -> Any:
-    """What the receiver has without this link."""
+def standing_of(board: Any, terms: Any, play: Any, told: Any, receiver: Any, edge: Any, used: Any) -> Any:
+    """What the receiver has without this link. `used` is what its cluster takes from outside now."""
     partitions, edges = board.counts.shape[1], play.slots.shape[1]
     standing = Standing(
         np.empty(partitions),
@@ -40,6 +45,11 @@ def standing_of(board: Any, terms: Any, play: Any, told: Any, receiver: Any, edg
         np.empty(partitions),
         np.empty(partitions),
         np.zeros(1),
+        receiver,
+        edge,
+        used,
+        np.empty(partitions),
+        np.empty(partitions),
     )
     nobody = (np.zeros(partitions), np.zeros(partitions), np.zeros(partitions))
     for label in range(partitions):
@@ -105,24 +115,10 @@ def split_label(
 
 
 @part
-def expected_worth(
-    board: Any,
-    terms: Any,
-    play: Any,
-    told: Any,
-    standing: Any,
-    used: Any,
-    receiver: Any,
-    edge: Any,
-    slot: Any,
-    offer: Any,
-    after: Any,
-    sent: Any,
-) -> Any:
-    """What the receiver expects N times the objective to be, up to a constant, with `slot` (or none) in place of a link.
-
-    `used` is what its cluster takes from outside now; `after` and `sent` are filled with its counts.
-    """
+def expected_worth(board: Any, terms: Any, play: Any, told: Any, standing: Any, slot: Any, offer: Any) -> Any:
+    """What the receiver expects N times the objective to be, up to a constant, with `slot` (or none) in place of the link
+    that it thinks about. Its counts are written down in `standing`."""
+    receiver, edge, after, sent = standing.receiver, standing.edge, standing.new_after, standing.new_sent
     cost, worth, outside = standing.cost[0], 0.0, 0.0
     for label in range(len(after)):
         after[label], sent[label] = standing.after[label], standing.sent[label]
@@ -145,6 +141,6 @@ def expected_worth(
             outside += crossing - standing.outside[label]
     worth += terms.own * labelled_score(board, terms, receiver, after, sent, cost)
     if watched(terms):
-        cluster, taken = board.cluster[receiver], used + outside - play.outside[receiver]
+        cluster, taken = board.cluster[receiver], standing.used + outside - play.outside[receiver]
         worth += cluster_weight(terms, board.members[cluster]) * budget_term(terms, board.budget[cluster], taken)
     return worth

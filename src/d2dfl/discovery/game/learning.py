@@ -49,28 +49,46 @@ class Cooling(NamedTuple):
     patience: int  # turns in a row without a change after which the cycle ends
 
 
+class Devices(NamedTuple):
+    """What is a device's own, and stays as it is while it learns."""
+
+    keys: NDArray[np.uint64]  # [device] of its draws
+    free: NDArray[np.bool_]  # [device] whether it may be without a link
+
+
+class Revision(NamedTuple):
+    """One device that reconsiders one of its links, and how warm it is."""
+
+    key: np.uint64  # of the device's draws
+    receiver: np.int64
+    edge: np.int64
+    free: bool  # whether it may be without a link
+    temperature: float
+    noise: float  # on its proposals
+
+
 @leaf
-def gumbel(learner: Any, key: Any, device: Any, temperature: Any) -> Any:
+def gumbel(learner: Any, revision: Any) -> Any:
     """Noise whose largest draw over choices makes a softmax of them."""
-    if temperature <= 0.0:
+    if revision.noise <= 0.0:
         return 0.0
-    draw = uniform(key, learner.draws[device])
-    learner.draws[device] += 1
-    return -temperature * np.log(-np.log(draw + 1e-300) + 1e-300)
+    draw = uniform(revision.key, learner.draws[revision.receiver])
+    learner.draws[revision.receiver] += 1
+    return -revision.noise * np.log(-np.log(draw + 1e-300) + 1e-300)
 
 
 @leaf
-def keeps(learner: Any, key: Any, device: Any, change: Any, expected: Any, temperature: Any, noise: Any) -> Any:
+def keeps(learner: Any, revision: Any, change: Any, expected: Any) -> Any:
     """Whether a device keeps a move that changed this much, where it had expected `expected`.
 
     When cold, it keeps what improves. When warm, also what is worse, but no more so than it had expected: noise proposed such a
     move as often as log-linear learning makes it.
     """
-    if temperature <= 0.0:
+    if revision.temperature <= 0.0:
         return change > SLIGHT
-    draw = uniform(key, learner.draws[device])
-    learner.draws[device] += 1
-    return draw < np.exp(min(0.0, change / temperature - min(expected, 0.0) / noise))
+    draw = uniform(revision.key, learner.draws[revision.receiver])
+    learner.draws[revision.receiver] += 1
+    return draw < np.exp(min(0.0, change / revision.temperature - min(expected, 0.0) / revision.noise))
 
 
 @leaf

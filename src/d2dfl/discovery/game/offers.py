@@ -62,7 +62,7 @@ def tell_prices(board: Any, terms: Any, play: Any, prices: Any, receiver: Any, e
     transmitter = board.candidates[receiver, play.slots[receiver, edge]]
     for label in range(partitions):
         amounts[label] = play.request[receiver, edge, label] * play.share[transmitter, label]
-    _price(board, terms, play, prices, receiver=receiver, edge=edge, after=after, sent=sent, cost=cost, amounts=amounts)
+    _price(board, terms, play, prices, receiver, edge, (after, sent, cost), amounts)
 
 
 @part
@@ -94,25 +94,13 @@ def tell_expected_prices(
     for edge in range(edges):
         slot = play.slots[receiver, edge]
         if slot >= 0 and board.candidates[receiver, slot] == transmitter:
-            own = amounts[edge]
-            _price(
-                board, terms, play, prices, receiver=receiver, edge=edge, after=after, sent=sent, cost=cost, amounts=own
-            )
+            _price(board, terms, play, prices, receiver, edge, (after, sent, cost), amounts[edge])
 
 
 @part
-def _price(
-    board: Any,
-    terms: Any,
-    play: Any,
-    prices: Any,
-    receiver: Any,
-    edge: Any,
-    after: Any,
-    sent: Any,
-    cost: Any,
-    amounts: Any,
-) -> None:
+def _price(board: Any, terms: Any, play: Any, prices: Any, receiver: Any, edge: Any, held: Any, amounts: Any) -> None:
+    """The price of a link that brings `amounts`, from what the receiver holds: counts after losses, before, loss probabilities."""
+    after, sent, cost = held
     worth = labelled_score(board, terms, receiver, after, sent, cost)
     arrives = 1.0 - board.drop[receiver, play.slots[receiver, edge]]
     for label in range(len(amounts)):

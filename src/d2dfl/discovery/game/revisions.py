@@ -12,7 +12,7 @@ from d2dfl.discovery.constants import ASKED, LEAST_MOVE, SLIGHT, TURN
 from d2dfl.discovery.game.cluster_revisions import revise_cluster_link
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.expectations import expected_worth, standing_of
-from d2dfl.discovery.game.learning import NO_DEVICE, RESTLESSNESS, gumbel, keeps, say
+from d2dfl.discovery.game.learning import NO_DEVICE, RESTLESSNESS, Revision, gumbel, keeps, say
 from d2dfl.discovery.game.offers import make_offer
 from d2dfl.discovery.game.requesting import UNLIMITED, put_link, recall
 from d2dfl.discovery.game.state import HOPELESS, NO_LINK, taken
@@ -31,32 +31,30 @@ def _top(value: Any, extra: Any, old: Any, best: Any) -> Any:
 
 
 @part
-def _choose(
-    board: Any, terms: Any, play: Any, learner: Any, key: Any, receiver: Any, edge: Any, noise: Any, free: Any
-) -> Any:
+def _choose(board: Any, terms: Any, play: Any, learner: Any, revision: Any) -> Any:
     """The slot that a device would like to try in place of a link, what it expects of that beside the present one, and
     what was told about it. Whoever looks best is asked first, and then looks as good as it is."""
-    slots, partitions = board.candidates.shape[1], board.counts.shape[1]
-    standing = standing_of(board, terms, play, learner.told, receiver, edge)
+    receiver, edge = revision.receiver, revision.edge
+    slots, partitions, zero = board.candidates.shape[1], board.counts.shape[1], np.zeros(board.counts.shape[1])
     used = play.used[board.cluster[receiver]]  # which came with the token
-    after, sent, zero = np.empty(partitions), np.empty(partitions), np.zeros(partitions)
+    standing = standing_of(board, terms, play, learner.told, receiver, edge, used)
     old = np.int64(play.slots[receiver, edge])
     told = learner.told
     present = (told.demand[receiver, edge], told.giving[receiver, edge], told.taking[receiver, edge])
     answers, asked = np.zeros((ASKED, 3, partitions)), np.empty(ASKED, np.int64)
     value, extra = np.empty(slots), np.empty(slots)
-    none = expected_worth(board, terms, play, told, standing, used, receiver, edge, NO_LINK, present, after, sent)
-    best_none = none + gumbel(learner, key, receiver, noise) if free else HOPELESS
+    none = expected_worth(board, terms, play, told, standing, NO_LINK, present)
+    best_none = none + gumbel(learner, revision) if revision.free else HOPELESS
     here = none
     for slot in range(slots):
         value[slot] = HOPELESS
         if not learner.useful[receiver, slot] or taken(play.slots, receiver, edge, slot):
             continue
         offer = present if slot == old else (zero, learner.introduced[board.candidates[receiver, slot]], zero)
-        value[slot] = expected_worth(board, terms, play, told, standing, used, receiver, edge, slot, offer, after, sent)
+        value[slot] = expected_worth(board, terms, play, told, standing, slot, offer)
         if slot == old:
             here = value[slot]
-        extra[slot] = gumbel(learner, key, receiver, noise) + learner.claim[receiver, slot]
+        extra[slot] = gumbel(learner, revision) + learner.claim[receiver, slot]
     number = 0
     while True:
         top = _top(value, extra, old, best_none)
@@ -73,7 +71,7 @@ def _choose(
         make_offer(board, terms, play, learner.prices, transmitter, receiver, board.need[receiver], row)
         say(learner, 2, 2 * partitions, 2 * partitions)
         learner.spent[receiver] += 2
-        value[top] = expected_worth(board, terms, play, told, standing, used, receiver, edge, top, row, after, sent)
+        value[top] = expected_worth(board, terms, play, told, standing, top, row)
         asked[number] = top
         number += 1
     if top >= 0 and top != old and place < 0:
@@ -83,21 +81,11 @@ def _choose(
 
 
 @part
-def _revise_link(
-    board: Any,
-    terms: Any,
-    play: Any,
-    learner: Any,
-    key: Any,
-    receiver: Any,
-    edge: Any,
-    temperature: Any,
-    noise: Any,
-    free: Any,
-) -> Any:
+def _revise_link(board: Any, terms: Any, play: Any, learner: Any, revision: Any) -> Any:
     """One device reconsiders one of its links. Returns whether it changed."""
+    receiver, edge = revision.receiver, revision.edge
     old = np.int64(play.slots[receiver, edge])
-    top, expected, answer = _choose(board, terms, play, learner, key, receiver, edge, noise, free)
+    top, expected, answer = _choose(board, terms, play, learner, revision)
     if top == old:
         return False
     before = np.empty((3, board.counts.shape[1]))
@@ -109,8 +97,8 @@ def _revise_link(
         learner.taking_turns[receiver] = False  # its account does not pay for more
         return False
     beyond = (learner.claim[receiver, top] if top >= 0 else 0.0) - (learner.claim[receiver, old] if old >= 0 else 0.0)
-    forced = old < 0 and not free
-    if forced or keeps(learner, key, receiver, change + beyond, expected + beyond, temperature, noise):
+    forced = old < 0 and not revision.free
+    if forced or keeps(learner, revision, change + beyond, expected + beyond):
         learner.gained[0] += change + beyond
         return True
     _, messages, _ = put_link(board, terms, play, learner, receiver, edge, old, before, UNLIMITED)
@@ -130,10 +118,10 @@ def _temperatures(learner: Any, cooling: Any, key: Any, device: Any) -> Any:
 
 @part
 def _take_turn(
-    board: Any, gauss: Any, terms: Any, play: Any, learner: Any, cooling: Any, key: Any, free: Any, device: Any
+    board: Any, gauss: Any, terms: Any, play: Any, learner: Any, cooling: Any, devices: Any, device: Any
 ) -> Any:
     """A device has the token: it reconsiders its links one after the other. Returns whether any of them changed."""
-    edges = play.slots.shape[1]
+    edges, key, free = play.slots.shape[1], devices.keys[device], devices.free[device]
     changed = False
     for _ in range(edges):
         if not learner.taking_turns[device] or learner.account[device] - learner.spent[device] < LEAST_MOVE:
@@ -141,10 +129,11 @@ def _take_turn(
         edge = learner.turns[device] % edges
         learner.turns[device] += 1
         temperature, noise = _temperatures(learner, cooling, key, device)
+        revision = Revision(key, device, edge, free, temperature, noise)
         if gauss is None:
-            moved = _revise_link(board, terms, play, learner, key, device, edge, temperature, noise, free)
+            moved = _revise_link(board, terms, play, learner, revision)
         else:
-            moved = revise_cluster_link(board, terms, play, learner, gauss, key, device, edge, temperature, noise, free)
+            moved = revise_cluster_link(board, terms, play, learner, gauss, revision)
         changed = changed or moved
     return changed
 
@@ -157,8 +146,7 @@ def take_turns(
     play: Any,
     learner: Any,
     cooling: Any,
-    keys: Any,
-    free: Any,
+    devices: Any,
     first: Any,
     number: Any,
 ) -> Any:
@@ -166,14 +154,13 @@ def take_turns(
 
     `gauss` is the board's: the compiler leaves out what is not for networks of its kind.
     """
-    devices = len(play.slots)
-    device = first
+    size, device = len(play.slots), first
     for _ in range(number):
         passed = 0
-        while passed < devices and not learner.taking_turns[device]:
-            device = (device + 1) % devices
+        while passed < size and not learner.taking_turns[device]:
+            device = (device + 1) % size
             passed += 1
-        if passed == devices or learner.quiet[0] >= cooling.patience * devices:
+        if passed == size or learner.quiet[0] >= cooling.patience * size:
             return NO_DEVICE
         if learner.account[device] - learner.spent[device] < TURN + LEAST_MOVE:
             learner.taking_turns[device] = False
@@ -182,7 +169,7 @@ def take_turns(
                 say(learner, TURN, TURN, learner.carried[0])
                 learner.spent[device] += TURN
             learner.holder[0] = device
-            changed = _take_turn(board, gauss, terms, play, learner, cooling, keys[device], free[device], device)
+            changed = _take_turn(board, gauss, terms, play, learner, cooling, devices, device)
             learner.quiet[0] = 0 if changed else learner.quiet[0] + 1
-        device = (device + 1) % devices
+        device = (device + 1) % size
     return device

@@ -52,13 +52,13 @@ def _labelled_gains(board: Any, terms: Any, play: Any, introduced: Any, useful: 
     partitions, edges = board.counts.shape[1], play.slots.shape[1]
     zero, nothing = np.zeros(partitions), np.zeros((receiver + 1, edges, partitions))
     nobody, told = (zero, zero, zero), Told(nothing, nothing, nothing)
-    after, sent = np.empty(partitions), np.empty(partitions)
-    standing = standing_of(board, terms, play, told, receiver, np.int64(0))
+    standing = standing_of(board, terms, play, told, receiver, np.int64(0), 0.0)
     for slot in range(len(gains)):
         if useful[receiver, slot]:
-            expected_worth(board, terms, play, told, standing, 0.0, receiver, np.int64(0), slot, nobody, after, sent)
-            local = labelled_score(board, terms, receiver, after, sent, board.drop[receiver, slot])
+            expected_worth(board, terms, play, told, standing, slot, nobody)
+            cost = board.drop[receiver, slot]
+            local = labelled_score(board, terms, receiver, standing.new_after, standing.new_sent, cost)
             gains[slot] = terms.own * (local - play.local[receiver])
             transmitter = board.candidates[receiver, slot]
             for label in range(partitions):
-                gains[slot] += introduced[transmitter, label] * (sent[label] - standing.sent[label])
+                gains[slot] += introduced[transmitter, label] * (standing.new_sent[label] - standing.sent[label])

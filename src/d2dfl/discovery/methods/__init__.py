@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from d2dfl.discovery.methods import costs
 from d2dfl.discovery.methods.costs import Costs
-from d2dfl.errors import install_with
+from d2dfl.errors import UserError, install_with
 from d2dfl.registry import entry_named
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Method:
 
 
 NO_EXCHANGE = "none"  # the method without links: the zero of every share
+ALL = "all"  # not a method: those that are compared by default, or where graphs are drawn, every one
 IID = "iid"  # not a method: the same data shuffled over the devices, the one of every share
 
 METHODS: dict[str, Method] = {
@@ -169,7 +170,10 @@ def method_named(name: str) -> Method:
 
 def methods_listed(text: str) -> list[str]:
     """Names from a list separated by commas, each once."""
-    return _each_once(name.strip() for name in text.split(","))
+    names = [name.strip() for name in text.split(",")]
+    if ALL in names:
+        raise UserError(f"{text!r:.80} names {ALL} beside others: give it alone, or the methods one by one")
+    return _each_once(names)
 
 
 def _each_once(names: Iterable[str]) -> list[str]:
@@ -178,7 +182,7 @@ def _each_once(names: Iterable[str]) -> list[str]:
 
 def methods_named(given: str | Iterable[str]) -> list[str]:
     """Names one by one, or from a text: a list separated by commas, or "all", those that are compared by default."""
-    if given == "all":
+    if given == ALL:
         return [method.name for method in METHODS.values() if method.by_default]
     return methods_listed(given) if isinstance(given, str) else _each_once(given)
 

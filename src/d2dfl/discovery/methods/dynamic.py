@@ -114,18 +114,9 @@ def _pick(board: Any, total: Any, count: Any, rows: Any, device: Any, temperatur
 
 
 @kernel
-def _train(
-    board: Any,
-    terms: Any,
-    rules: Any,
-    work: Any,
-    radio: Any,
-    policies: Any,
-    keys: Any,
-    first: Any,
-    last: Any,
-    temperature: Any,
-) -> None:
+def _train(board: Any, terms: Any, rules: Any, work: Any, radio: Any, policies: Any, keys: Any, stage: Any) -> None:
+    """Rounds of a stage: its first step, the one after its last, its temperature."""
+    first, last, temperature = stage
     lowest, highest, levels, whole_vector = radio.lowest, radio.highest, radio.levels, radio.whole_vector
     total, count, recent, index, vector, used = policies
     devices, slots = board.candidates.shape
@@ -231,18 +222,7 @@ def find_dynamic(task: Task) -> LinkChoice:
     for first, last, temperature in temperatures(config):
         for begin in range(first, last, CHUNK):
             end = min(begin + CHUNK, last)
-            _train(
-                board,
-                task.terms,
-                rules,
-                work,
-                radio,
-                policies,
-                keys=keys,
-                first=begin,
-                last=end,
-                temperature=temperature,
-            )
+            _train(board, task.terms, rules, work, radio, policies, keys, (begin, end, temperature))
             task.progress(end / config.steps)
     chosen = _read_off(task, board, policies, keys, whole_vector)
     messages, bits = cost(task, config.steps)

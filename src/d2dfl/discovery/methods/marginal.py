@@ -35,7 +35,7 @@ from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
 from d2dfl.discovery.game.cycles import BestCycle, begin_cycle
-from d2dfl.discovery.game.learning import NO_DEVICE, Cooling, LearnerState
+from d2dfl.discovery.game.learning import NO_DEVICE, Cooling, Devices, LearnerState
 from d2dfl.discovery.game.offers import nothing_told
 from d2dfl.discovery.game.pair_claims import claim_values
 from d2dfl.discovery.game.revisions import take_turns
@@ -177,13 +177,13 @@ def find(task: Task) -> LinkChoice:
     if (learner.account < 0).any():
         logging.getLogger("d2dfl").warning(TOO_LITTLE, budget, budget - int(learner.account.min()))
         return LinkChoice(play.slots)
-    keys = device_keys(task.seed, "marginal", task.stage, devices=task.network.devices)
+    devices = Devices(device_keys(task.seed, "marginal", task.stage, devices=task.network.devices), free)
     cooling, whole, best = cooling_of(learner, config), learner.account.copy(), BestCycle()
     stride = _stride(learner, task.edges)
     for cycle in range(cycles):
         now, device = begin_cycle(learner, cooling, whole, cycle, cycles), np.int64(0)
         while device != NO_DEVICE:
-            device = take_turns(board, board.gauss, terms, play, learner, now, keys, free, device, stride)
+            device = take_turns(board, board.gauss, terms, play, learner, now, devices, device, stride)
             done = min(float(learner.spent.sum()) / max(int(whole.sum()), 1), 1.0)
             task.progress(done)
             if task.heard:

@@ -58,20 +58,10 @@ def _reduced(rules: Any, buffer: Any, buffer_total: Any, device: Any, place: Any
 
 
 @leaf
-def _remember(
-    log: Any,
-    log_next: Any,
-    oldest: Any,
-    newest: Any,
-    total: Any,
-    visits: Any,
-    device: Any,
-    action: Any,
-    step: Any,
-    reward: Any,
-    horizon: Any,
-) -> None:
+def _remember(tables: Any, device: Any, action: Any, step: Any, reward: Any, horizon: Any) -> None:
     """R2: a ring of the last H rewards for each action, as a linked list through the device's log."""
+    total, visits, oldest, newest = tables.total, tables.visits, tables.oldest, tables.newest
+    log, log_next = tables.log, tables.log_next
     seen = visits[device, action]
     # The first reward replaces an optimistic start.
     total[device, action] = reward if seen == 0 else total[device, action] + reward
@@ -110,8 +100,7 @@ def train(
     # Fields are taken out of the records once: inside the loop each access would count references, at 10 times the cost.
     candidates, drop, slot_of, drop_of, reward = board.candidates, board.drop, work.slot, work.drop, work.reward
     weight, block, total, visits, tries = tables.weight, tables.block, tables.total, tables.visits, tables.tries
-    offset, buffer, buffer_total, log = tables.offset, tables.buffer, tables.buffer_total, tables.log
-    log_next, oldest, newest = tables.log_next, tables.oldest, tables.newest
+    offset, buffer, buffer_total = tables.offset, tables.buffer, tables.buffer_total
     devices, slots = candidates.shape
     actions = weight.shape[1]
     width = width_of(weight, block)
@@ -130,19 +119,7 @@ def train(
                     total[device, action] = buffer_total[device]
                     visits[device, action] = min(step, buffer.shape[0])
                 else:
-                    _remember(
-                        log=log,
-                        log_next=log_next,
-                        oldest=oldest,
-                        newest=newest,
-                        total=total,
-                        visits=visits,
-                        device=device,
-                        action=action,
-                        step=step - 1,
-                        reward=earned,
-                        horizon=rules.horizon,
-                    )
+                    _remember(tables, device, action, step - 1, earned, rules.horizon)
                 weight[device, action] = weight_of(total[device, action] / visits[device, action], temperature)
                 add_block(weight, block, device, action // width, width)
             if step == last:

@@ -20,6 +20,7 @@ from d2dfl.network.channel import noise_power
 from d2dfl.network.graph import Graph
 from d2dfl.report.findings import Findings, Map, Table
 from d2dfl.terminal import UNKNOWN, number
+from d2dfl.words import counted
 
 NOTHING_HELD = "holds nothing, and what it wants is a share of what it holds: network.threshold"
 MOSTLY_LOST = 0.9  # loss of the best link from which the unit of the power is to be doubted
@@ -97,11 +98,17 @@ def dash_sentence(discoveries: Sequence[Discovery]) -> str | None:
     return f"{UNKNOWN}: nothing is sent" if silent else None
 
 
+def described_size(network: Network) -> str:
+    """How large a network is."""
+    parts = {"device": network.devices, "partition": network.partitions, "reliable cluster": len(network.budget)}
+    return ", ".join(counted(number, noun) for noun, number in parts.items())
+
+
 def headline(item: Discovery) -> str:
     """One line about the network before any exchange."""
     network, metric = item.network, item.config.reward.metric
     return (
-        f"{network.devices} devices, {network.partitions} partitions, {len(network.budget)} reliable clusters; "
+        f"{described_size(network)}; "
         f"{metric} distance to i.i.d. before the exchange {item.evaluation.distance_before[metric]:.3f}"
     )
 

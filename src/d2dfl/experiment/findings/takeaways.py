@@ -92,12 +92,14 @@ def graph_command(items: Sequence[Discovery]) -> str:
     """What finds these graphs again, from the network that lies beside them; a comment says where that is."""
     config, names = items[0].config, [item.method for item in items]
     chosen = ["discover", "--method", names[0]] if len(names) == 1 else ["compare-graphs", "--methods", ",".join(names)]
-    words = [*chosen, "--seed", str(items[0].seed), "--network", NETWORK]
-    return f"# in the run folder, beside {NETWORK}\n{_joined(words, config, SUPERVISED, GENERATED)}"
+    words = [*chosen, "--seed", str(items[0].seed), "--network", NETWORK, "--edges", str(config.discovery.edges)]
+    return (
+        f"# in the run folder, beside {NETWORK}\n{_joined(words, config, SUPERVISED, (*GENERATED, 'discovery.edges'))}"
+    )
 
 
 def _joined(words: Sequence[str], config: Config, paradigm: str, without: Sequence[str] = ()) -> str:
-    """With the preset that is nearest, and every setting in which they differ, but for sections that do not count."""
+    """With the preset that is nearest, and every setting in which they differ, but for sections and fields that do not count."""
     found = {name: _changes(preset(name, paradigm), config, without) for name in PRESETS}
     name = min(found, key=lambda one: len(found[one]))
     settings = [word for path, value in found[name].items() for word in ("--set", f"{path}={_text(value)}")]
@@ -111,7 +113,7 @@ def _changes(before: Config, after: Config, without: Sequence[str]) -> Mapping[s
         for section, fields in after.to_dict().items()
         if section not in without
         for name, value in fields.items()
-        if old[section][name] != value and f"{section}.{name}" not in READ
+        if old[section][name] != value and f"{section}.{name}" not in (*READ, *without)
     }
 
 

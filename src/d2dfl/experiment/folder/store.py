@@ -225,7 +225,7 @@ def _difference(path: Path, then: str, now: str) -> str:
             for name, value in fields.items():
                 if after[section][name] != value and not other:
                     other = f", whose {section}.{name} was {value!r:.80}"
-    return f"{path} holds another run{other}: give the same settings as then"
+    return f"{path} holds another run{other}: give the same settings as then, or none"
 
 
 def _named(choices: dict[str, Any]) -> str:

@@ -8,75 +8,27 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-import d2dfl
 from d2dfl.config import FederationConfig
+from d2dfl.config.sections.learning import ENGINES
 from d2dfl.errors import UserError
-from d2dfl.experiment.grid.engines import connected_ray, limit_threads, one_line
+from d2dfl.experiment.grid.engines import connected_ray, one_line
+from d2dfl.experiment.grid.worker import Worker, outcome_of, versions
 from d2dfl.federation import SCHEMES
-from d2dfl.federation.executors.choice import processor
 from d2dfl.federation.optimisers import Memory
-from d2dfl.federation.portions import Bounds, Cluster, Portions
+from d2dfl.federation.portions import Cluster, Portions
 from d2dfl.federation.schemes import scheme_named
-from d2dfl.federation.workplace import MODEL, Order, Outcome, Place
+from d2dfl.federation.workplace import MODEL, Order, Outcome
 from d2dfl.progress import Share, silent
 from d2dfl.registry import entry_named
 
-ENGINES = ("local", "ray")
 START_S = 120.0  # that workers have to start in: a machine may load PyTorch from a slow disk
 DEATHS = 3  # of workers over the same part of a round, until it is taken for the cause
-
-Arrays = dict[str, Any]  # NumPy arrays by name
-
-
-class Answer(NamedTuple):
-    """What a worker returns: an `Outcome` in arrays, and the changed rows of optimisers where there is one a device."""
-
-    losses: Any
-    sums: list[dict[str, list[tuple[int, Any]]]]
-    memory: Arrays
-
-
-class Worker:
-    """What runs in a Ray actor: one a GPU, or one a machine."""
-
-    def __init__(self, threads: int) -> None:
-        limit_threads(threads)
-        self.training, self.settings = 0, FederationConfig()
-        self.places: dict[Bounds, Place] = {}
-
-    def versions(self) -> dict[str, str]:
-        """What bits depend on."""
-        return versions()
-
-    def train(self, training: int, portion: list[Any], shared: Arrays, own: Arrays, order: Order) -> Answer:
-        """A round of a portion, which is fetched once in a training; `own` are rows of its devices."""
-        import ray
-
-        if training != self.training:  # what is over takes room
-            self.training, self.places = training, {}
-        if order.bounds not in self.places:
-            fetched = ray.get(portion[0])
-            self.settings, self.places[order.bounds] = fetched.settings, fetched.workplace()
-        place, where = self.places[order.bounds], processor(self.settings)
-        held = {name: torch.from_numpy(array.copy()).to(where) for name, array in {**shared, **own}.items()}
-        models = held.pop(MODEL)
-        (outcome,) = place.train(models, held, order)
-        sums = [
-            {name: [(piece, total.cpu().numpy()) for piece, total in nodes] for name, nodes in one.items()}
-            for one in outcome.sums
-        ]
-        return Answer(outcome.losses, sums, {name: held[name].cpu().numpy() for name in own})
-
-
-def versions() -> dict[str, str]:
-    """Of what computes."""
-    return {"d2dfl": d2dfl.__version__, "torch": torch.__version__, "numpy": np.__version__}
 
 
 @dataclass
@@ -224,7 +176,7 @@ class RayPlace:
                 self._replace(task, error, deaths[task.number])
                 pending[self._begin(task, shared, own)] = task
                 continue
-            outcomes[task.number] = _outcome(answer)
+            outcomes[task.number] = outcome_of(answer)
             for name, rows in answer.memory.items():
                 memory[name][task.rows] = torch.from_numpy(rows.copy()).to(memory[name])
             done += len(task)
@@ -258,15 +210,6 @@ class RayPlace:
 
         self.owners = list(self.owners)
         self.owners[task.number] = min(self.cluster.living, key=busy)
-
-
-def _outcome(answer: Answer) -> Outcome:
-    # Arrays in the object store cannot be written, and sums are added to.
-    sums = [
-        {name: [(piece, torch.from_numpy(total.copy())) for piece, total in nodes] for name, nodes in one.items()}
-        for one in answer.sums
-    ]
-    return Outcome(answer.losses, sums)
 
 
 def _words(error: Any) -> str:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import joblib
 from joblib.parallel import BACKENDS, ParallelBackendBase
 
+from d2dfl.config.sections.learning import ENGINES
 from d2dfl.errors import MissingExtraError, UserError, described
 from d2dfl.registry import entry_named
 
@@ -103,7 +104,7 @@ class Crew:
 
 def engines() -> list[str]:
     """Names of the engines: ours, and backends that were registered with joblib."""
-    return ["local", "ray", *sorted({*BACKENDS} - {*BUILT_IN, "ray", RAY})]
+    return [*ENGINES, *sorted({*BACKENDS} - {*BUILT_IN, *ENGINES, RAY})]
 
 
 @contextmanager

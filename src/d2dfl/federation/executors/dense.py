@@ -17,7 +17,7 @@ from d2dfl.federation.batches import Plan
 from d2dfl.federation.executors.loop import Job
 from d2dfl.federation.executors.stack import Stack
 from d2dfl.federation.losses import CROSS_ENTROPY, MSE
-from d2dfl.federation.optimisers import Memory
+from d2dfl.federation.optimisers import OPTIMISERS, Memory
 
 LARGEST = 1 << 20  # parameters; nothing larger was measured
 
@@ -44,7 +44,7 @@ def suits(job: Job) -> bool:
     widths, size = widths_of(job.model), job.layout.parameters
     if widths is None or size != sum(outs * (ins + 1) for ins, outs in pairwise(widths)):
         return False  # another model, or one of which a part is not trained
-    known = job.loss in (CROSS_ENTROPY, MSE) and job.settings.optimiser == "sgd"
+    known = job.loss in (CROSS_ENTROPY, MSE) and OPTIMISERS[job.settings.optimiser].compiled
     return known and size <= LARGEST and not job.inputs.is_cuda and job.inputs.dtype == torch.float32
 
 

@@ -114,10 +114,12 @@ def _descend(row: Any, held: Any, slope: Any, anchor: Any, rates: Any) -> None:
 
 
 @_inlined
-def _backward(
-    row: Any, held: Any, anchor: Any, base: Any, inputs: Any, number: Any, slope: Any, back: Any, rates: Any, last: Any
-) -> None:
-    """A layer's step, from the gradient by its outputs `slope`; `back` becomes that by its inputs, unless it is the last."""
+def _backward(model: Any, base: Any, inputs: Any, number: Any, slope: Any, back: Any, rates: Any, last: Any) -> None:
+    """A layer's step, from the gradient by its outputs `slope`; `back` becomes that by its inputs, unless it is the last.
+
+    `model` is its row, what momentum it holds, and where it began.
+    """
+    row, held, anchor = model
     wide, outs = inputs.shape[1], slope.shape[1]
     bias = base + wide * outs
     room = max(number, outs)
@@ -222,18 +224,7 @@ def train_devices(params: Any, momentum: Any, datapoints: Any, work: Any, widths
                 ins = activity[starts[layer] : starts[layer + 1]].reshape(most, widths[layer])
                 slope = slopes[starts[layer + 1] : starts[layer + 2]].reshape(most, widths[layer + 1])
                 back = slopes[starts[layer] : starts[layer + 1]].reshape(most, widths[layer])
-                _backward(
-                    row=row,
-                    held=held,
-                    anchor=anchor,
-                    base=bases[layer],
-                    inputs=ins,
-                    number=number,
-                    slope=slope,
-                    back=back,
-                    rates=rates,
-                    last=layer == 0,
-                )
+                _backward((row, held, anchor), bases[layer], ins, number, slope, back, rates, layer == 0)
         _copy(row, params[device])
         if len(momentum):
             _copy(held, momentum[device])

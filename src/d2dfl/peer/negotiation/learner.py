@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import Config
+from d2dfl.config.sections.graph import threshold_share
 from d2dfl.discovery.constants import ALONE
 from d2dfl.discovery.methods.agreed import (
     COLD,
@@ -30,8 +31,7 @@ from d2dfl.rng import device_keys
 
 def threshold_of(counts: List, rule: str) -> List:
     """What a device wants to hold of each label, and never gives away: the same share of its data for each."""
-    share = 1.0 / len(counts) if rule == "iid" else float(rule)
-    return [sum(counts) * share] * len(counts)
+    return [sum(counts) * threshold_share(rule, len(counts))] * len(counts)
 
 
 @dataclass

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from d2dfl.cli.live_display import terminal_display
+from d2dfl.cli.live.display import terminal_display
 from d2dfl.cli.output import console, say
 from d2dfl.live.page import live_page
 from d2dfl.live.server import LiveServer, served
@@ -19,7 +19,7 @@ from d2dfl.live.views import HEAD, DiscoveryView, put_findings
 from d2dfl.words import counted
 
 if TYPE_CHECKING:
-    from d2dfl.cli.commands.options import Watching
+    from d2dfl.cli.commands.watching import Watching
 
 ENDED = "The run has ended."
 WAIT_S = 0.2

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from d2dfl.cli.fleet_records import device_table, hand_over
+from d2dfl.cli.live.hand_over import device_table, hand_over
 from d2dfl.config import Config
 from d2dfl.discovery.trace import Hear, Trace
 from d2dfl.errors import UserError

@@ -1,0 +1,79 @@
+"""How a device comes into a fleet: its key, the roster, what its owner allows."""
+
+import sys
+import time
+from pathlib import Path
+
+from d2dfl.cli.output import say
+from d2dfl.cli.peer.wishes import leave_wish
+from d2dfl.errors import UserError
+from d2dfl.peer import reports
+from d2dfl.peer.home import Home, make_home
+from d2dfl.storage import TakenError, locked, read_json, read_text
+from d2dfl.terminal import plain
+
+
+def labels_of(text: str) -> tuple[str, ...]:
+    """Names by commas, or how many."""
+    if text.isdigit() and 0 < int(text) <= 10_000:
+        return tuple(map(str, range(int(text))))
+    return tuple(part.strip() for part in text.split(","))
+
+
+def init_and_print(folder: Path, name: str, data: str, labels: str, listen: str, address: str) -> None:
+    request = make_home(folder, name, data, labels_of(labels), listen, address=address)
+    home = Home(folder)
+    say(f"fingerprint {home.key().fingerprint.hex()}")
+    say(f"wrote {request}: give it to the roster's owner, who runs `d2dfl fleet approve {request.name}`")
+    say("nothing is shared: policy.toml says who may have what; owner.key signs it, and may be kept elsewhere")
+
+
+def join_and_print(folder: Path, admission: Path) -> None:
+    home = Home(folder)
+    try:
+        with locked(folder):
+            roster = home.join(admission)
+        say(f"{home.settings.name} is in the roster number {roster.number}, with {len(roster.members) - 1} others")
+    except TakenError:
+        content = read_json(admission, "an admission")
+        wish = read_text(admission) if content.get("kind") == "roster" else str(content.get("roster"))
+        leave_wish(folder, {"roster": wish})
+        say("the peer runs: it will look at the roster within a second")
+
+
+def policy_and_print(folder: Path, sign: bool) -> None:
+    home = Home(folder)
+    if sign:
+        say(f"signed: policy number {home.sign_policy(time.time())}")
+    with reports.reading(home) as store:
+        found = home.policy(store)
+        try:
+            name_of = home.roster(store)[0].name_of
+        except UserError:
+            name_of = _first_digits
+    for rule in found.grants:
+        until = time.strftime("%Y-%m-%d", time.gmtime(rule.until_s - 1))
+        labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
+        over = " (it is over)" if rule.until_s <= time.time() else ""
+        sys.stdout.write(
+            plain(f"grant {name_of(rule.to or b'')}: {rule.number} each of {labels}, until {until}{over}") + "\n"
+        )
+    for rule in found.forbids:
+        labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
+        sys.stdout.write(plain(f"forbid {'everybody' if rule.to is None else name_of(rule.to)}: {labels}") + "\n")
+    if not found.grants:
+        sys.stdout.write("nothing is shared\n")
+
+
+def _first_digits(who: bytes) -> str:
+    return who.hex()[:16]
+
+
+def members_and_print(folder: Path) -> None:
+    home = Home(folder)
+    with reports.reading(home) as store:
+        roster, _ = home.roster(store)
+    for member, cluster in zip(roster.members, roster.clusters[0], strict=True):
+        more = ", thrown out" if member.revoked else ", this device" if member.public == home.key().public else ""
+        text = f"{member.name}  {member.fingerprint.hex()}  {member.address}  cluster {cluster}{more}"
+        sys.stdout.write(plain(text) + "\n")

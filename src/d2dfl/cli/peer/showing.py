@@ -1,0 +1,101 @@
+"""What a device shows its owner: whether it would work, what it would give, what it holds, what it did."""
+
+import io
+import json
+import sys
+import time
+from pathlib import Path
+
+from d2dfl.cli.output import say
+from d2dfl.errors import UserError
+from d2dfl.peer import auditing, preflight, reports
+from d2dfl.peer.datapoints import arrays
+from d2dfl.peer.home import Home
+from d2dfl.storage import check_output, locked, write_whole
+from d2dfl.terminal import plain
+
+
+def check_and_print(folder: Path, seconds: float) -> None:
+    home = Home(folder)
+    wrong = 0
+    for what, fine, said in preflight.check(home):
+        wrong += not fine
+        sys.stdout.write(plain(f"{'ok   ' if fine else 'WRONG'} {what}: {said}") + "\n")
+    if not wrong and seconds:
+        with locked(folder):
+            for name, answer in preflight.who_answers(home, seconds).items():
+                text = "no answer" if answer is None else f"answers in {1000 * answer:.1f} ms"
+                sys.stdout.write(plain(f"{'ok   ' if answer is not None else '-    '} {name}: {text}") + "\n")
+    if wrong:
+        raise UserError(f"{wrong} of these would go wrong")
+
+
+def preview_and_print(folder: Path, graph: Path | None) -> None:
+    rows = reports.preview(Home(folder), graph)
+    for row in rows:
+        why = f" ({row['why']})" if row["why"] else ""
+        text = f"{row['receiver']}: {row['would_give']} of {row['wanted']} with label {row['label']}{why}"
+        sys.stdout.write(plain(text + (f", {row['given']} were given before" if row["given"] else "")) + "\n")
+    if not rows:
+        sys.stdout.write("nothing would go from this device: no link, no datapoint or nobody else in the roster\n")
+
+
+def status_and_print(folders: list[Path], as_json: bool) -> None:
+    found = [reports.status(Home(folder)) for folder in folders]
+    if as_json:
+        sys.stdout.write(json.dumps(found if len(found) > 1 else found[0], indent=1) + "\n")
+        return
+    for item in found:
+        held = ", ".join(f"{label}: {number}" for label, number in item["holds"].items()) or "nothing"
+        sys.stdout.write(
+            plain(f"{item['name']}  {item['fingerprint'][:16]}  {item['listen']}  policy {item['policy']}") + "\n"
+        )
+        sys.stdout.write(plain(f"  holds {sum(item['holds'].values()):,} ({held})") + "\n")
+        for way in ("outgoing", "incoming"):
+            for phase, row in item[way].items():
+                sys.stdout.write(f"  {way} {phase}: {row['transfers']} transfers, {row['datapoints']} datapoints\n")
+        for name, link in item["links"].items():
+            trip = "–" if link["round_trip_s"] is None else f"{1000 * link['round_trip_s']:.1f} ms"
+            loss = "–" if link["loss"] is None else f"{link['loss']:.3f}"
+            sys.stdout.write(plain(f"  link with {name}: loss {loss}, round trip {trip}") + "\n")
+        for interface, level in item["signal_dbm"].items():
+            sys.stdout.write(plain(f"  radio {interface}: {level:.0f} dBm") + "\n")
+        if item["waiting_to_forget"]:
+            sys.stdout.write(f"  {item['waiting_to_forget']} receivers have not confirmed yet that they forgot\n")
+        sys.stdout.write(f"  audit: {item['audit']['lines']} lines, head {item['audit']['head'][:16]}\n")
+
+
+def audit_and_print(folder: Path, action: str, against: list[Path], as_json: bool) -> None:
+    home = Home(folder)
+    if action == "verify":
+        sys.stdout.write(auditing.verify_audit(home, against) + "\n")
+    elif action != "show":
+        raise UserError(f"audit cannot {action!r:.40}: give show or verify")
+    elif as_json:
+        sys.stdout.write(json.dumps(auditing.exported_audit(home)) + "\n")
+    else:
+        for line in auditing.audit_lines(home):
+            when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(line["time"]))
+            more = [f"{key} {str(line[key])[:16] if key in ('peer', 'digest') else str(line[key])[-16:] if key == 'transfer' else line[key]}"
+                    for key in ("peer", "transfer", "points", "digest", "text") if key in line]  # fmt: skip
+            sys.stdout.write(plain(f"{line['line']:6} {when} {line['kind']:16} {', '.join(more)}") + "\n")
+
+
+def export_and_print(folder: Path, out: Path) -> None:
+    import numpy as np
+
+    home = Home(folder)
+    check_output(out)
+    if out.suffix == ".json":
+        write_whole(out, json.dumps(reports.description(home, time.time()), indent=1).encode())
+    elif out.suffix == ".npz":
+        with reports.reading(home) as store:
+            inputs, targets, points = arrays(store)
+        buffer = io.BytesIO()
+        origins = np.array([origin.hex() for origin, _ in points], dtype="U64")
+        numbers = np.array([number for _, number in points], dtype=np.int64)
+        np.savez_compressed(buffer, inputs=inputs, targets=targets, origins=origins, numbers=numbers)
+        write_whole(out, buffer.getvalue())
+    else:
+        raise UserError(f"cannot tell the format of {str(out)!r}: name a file that ends in .npz or .json")
+    say(f"wrote {out}")
