@@ -23,14 +23,19 @@ MOST_LINKS = 40_000  # of all moments together that a browser is given
 class Negotiation:
     """What a trace shows. A moment is computed once."""
 
-    def __init__(self, trace: Trace, config: Config, place: LivingMap) -> None:
-        self.trace, self.config, self.map = trace, config, place
+    def __init__(self, trace: Trace, config: Config, place: LivingMap, where: str = "") -> None:
+        self.trace, self.config, self.map, self.where = trace, config, place, where
         self._worth: dict[int, tuple[Moment, float]] = {}  # the moment is kept, so that nobody takes its number
 
     @property
     def title(self) -> str:
         method = METHODS.get(self.trace.method)
         return method.title if method else self.trace.method
+
+    @property
+    def name(self) -> str:
+        """Which discovery this is, among all that are shown."""
+        return ", ".join(filter(None, (self.title, f"seed {self.trace.seed}", self.where)))
 
     @property
     def colours(self) -> Colours:
@@ -79,7 +84,7 @@ class Negotiation:
         """The newest moment, and the charts until then."""
         moments = list(self.trace.moments)
         return {
-            "title": f"{self.title}, seed {self.trace.seed}",
+            "title": self.name,
             "map": self.map.base,
             "layer": self.map.layer(self.layer(moments[-1]), self.colours),
             "charts": self.charts(moments),
@@ -107,7 +112,7 @@ class Negotiation:
             heat = None if moment.temperature is None else numbers((moment.temperature,))[0]
             frames.append({**shown, "rows": rows, "facts": [*facts, heat]})
         return {
-            "title": f"{self.title}, seed {self.trace.seed}",
+            "title": self.name,
             "map": self.map.base,
             "links": described,
             "frames": frames,

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from d2dfl.progress import silent
+
 SHARE = 0.0012  # of each record; there are seven
 LEAST_S = 0.25  # between two drawings of a record
 Build = Callable[[], Any]  # gives plain values
@@ -44,6 +46,7 @@ class Stand:
         self._lock = threading.Lock()
         self._parts: dict[str, Part] = {}
         self._made: dict[str, Build] = {}  # what browsers may ask for by name
+        self.looked: Callable[[], None] = silent  # is told whenever somebody looks, while the run goes on
         self.ended = threading.Event()
 
     def put(self, name: str, build: Build) -> None:
@@ -60,6 +63,11 @@ class Stand:
         with self._lock:
             self._made[name] = build
 
+    def withdraw(self, name: str) -> None:
+        """It is offered no longer."""
+        with self._lock:
+            self._made.pop(name, None)
+
     def asked(self, name: str) -> str | None:
         """What was offered under this name, as JSON."""
         with self._lock:
@@ -68,6 +76,8 @@ class Stand:
 
     def newer(self, seen: dict[str, int]) -> list[str]:
         """Records that a browser has not seen, as JSON; `seen` is brought up to date. Once the run has ended, all of them."""
+        if not self.ended.is_set():
+            self.looked()
         with self._lock:
             waiting = [(name, part) for name, part in self._parts.items() if part.version > seen.get(name, 0)]
         texts = []
