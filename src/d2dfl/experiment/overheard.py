@@ -59,7 +59,7 @@ class _Telling:
 
     def __init__(self, folder: Path, number: int, trace: Trace, config: Config) -> None:
         self.folder, self.number, self.trace, self.config = folder, number, trace, config
-        self.last_s = -EVERY_S
+        self.last_s = time.monotonic()  # a short one is told once, when it is over
 
     def __call__(self) -> None:
         over, now = self.trace.moments[-1].share >= 1.0, time.monotonic()

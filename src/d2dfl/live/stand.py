@@ -16,6 +16,7 @@ from typing import Any
 from d2dfl.progress import silent
 
 SHARE = 0.0012  # of each record; there are seven
+ELSEWHERE = 0.003  # where other processes do the work, one at least, by the clock on the wall; there are five
 LEAST_S = 0.25  # between two drawings of a record
 Build = Callable[[], Any]  # gives plain values
 Clock = Callable[[], float]
@@ -36,13 +37,18 @@ class Part:
 class Stand:
     """The newest records. `put` is called by the run, the rest by the server's thread.
 
-    `run` is the clock by which the run pays: seconds of the processor, where it runs in this process.
+    `run` is the clock by which the run pays: seconds of the processor, where it runs in this process. `share` is what each
+    record may take of it.
     """
 
     def __init__(
-        self, run: Clock = time.process_time, wall: Clock = time.monotonic, own: Clock = time.thread_time
+        self,
+        run: Clock = time.process_time,
+        wall: Clock = time.monotonic,
+        own: Clock = time.thread_time,
+        share: float = SHARE,
     ) -> None:
-        self._run, self._wall, self._own = run, wall, own
+        self._run, self._wall, self._own, self._share = run, wall, own, share
         self._lock = threading.Lock()
         self._parts: dict[str, Part] = {}
         self._made: dict[str, Build] = {}  # what browsers may ask for by name
@@ -102,7 +108,7 @@ class Stand:
             build, version = part.build, part.version
         began = self._own()
         part.text, part.built = _text(name, version, build()), version
-        part.at_s, part.paid_s = self._wall(), self._run() + (self._own() - began) / SHARE
+        part.at_s, part.paid_s = self._wall(), self._run() + (self._own() - began) / self._share
 
 
 def _text(name: str, version: int, data: Any) -> str:

@@ -34,7 +34,8 @@ def page(entries: Sequence[PageEntry], title: str = "") -> str:
     title = title or (entries[0].findings.title if len(entries) == 1 else "What was found")
     places = [f"s-{name}" for name in slugs(entry.findings.name for entry in entries)]
     records = [entry.findings for entry in entries]
-    sections = map(section, entries, places, palettes(records), titles(records))
+    alone = len(entries) == 1 and title == entries[0].findings.title
+    sections = map(section, entries, places, palettes(records), titles(records), [alone] * len(entries))
     verdicts = overview(list(zip(records, places, strict=True)))
     quiet = tag("noscript", tag("p", "Charts and maps need JavaScript; texts and tables do not.", class_="note"))
     main = tag("main", _header(entries, title), quiet, verdicts, *sections, _footer(), id="content")
@@ -73,7 +74,7 @@ def _head(title: str) -> Html:
 
 def _header(entries: Sequence[PageEntry], title: str) -> Html:
     """Title, what was run, at which scale, and with which versions."""
-    facts = [("Findings", ", ".join(entry.findings.name for entry in entries))]
+    facts = [("Findings", ", ".join(entry.findings.name for entry in entries))] if len(entries) > 1 else []
     scales = Counter(entry.findings.scale for entry in entries if entry.findings.scale)
     if scales:
         facts.append(("Scale", _counted(scales, len(entries))))
@@ -85,7 +86,9 @@ def _header(entries: Sequence[PageEntry], title: str) -> Html:
     toggle = tag("button", "Dark", type="button", id="theme", aria_label="Switch between light and dark")
     top = tag("div", tag("p", "d2dfl", class_="eyebrow"), toggle, class_="top")
     rows = (tag("div", tag("dt", name), tag("dd", text)) for name, text in facts)
-    return tag("header", top, tag("h1", title), tag("dl", *rows, class_="facts"), class_="masthead")
+    return tag(
+        "header", top, tag("h1", title), tag("dl", *rows, class_="facts") if facts else Html(), class_="masthead"
+    )
 
 
 def _counted(texts: Counter[str], total: int) -> str:
