@@ -29,7 +29,12 @@ def section(entry: PageEntry, place: str, colours: Colours, names: Colours, alon
     ]
     body = tag("div", *parts, class_="content", id=f"{place}-body")
     return tag(
-        "section", _heading(found, place, alone), body, id=place, class_="record", aria_labelledby=f"{place}-title"
+        "section",
+        _heading(found, place, alone),
+        body,
+        id=place,
+        class_="record alone" if alone else "record",
+        aria_labelledby=f"{place}-title",
     )
 
 
