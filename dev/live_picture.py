@@ -10,8 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "live")]
 
-from browser import browser  # noqa: E402
 from runs import command  # noqa: E402
+
+from browser import browser  # noqa: E402
 
 PICTURE = ROOT / "docs" / "images" / "live.png"
 WIDTH, HEIGHT = 1000, 2150  # pixels

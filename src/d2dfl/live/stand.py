@@ -64,6 +64,12 @@ class Stand:
             else:
                 self._parts[name] = Part(build, 1, at_s=self._wall() - LEAST_S, paid_s=self._run())
 
+    def settled(self, *names: str) -> None:
+        """These will not change for a while: what was not yet drawn of them is due at once."""
+        with self._lock:
+            for part in (self._parts[name] for name in names if name in self._parts):
+                part.paid_s = min(part.paid_s, self._run())
+
     def offer(self, name: str, build: Build) -> None:
         """Something that is computed only when a reader asks for it."""
         with self._lock:

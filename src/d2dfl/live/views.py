@@ -74,7 +74,8 @@ class DiscoveryView(Observer):
             if trace.seed not in self.maps:
                 self.maps[trace.seed] = LivingMap.of(f"Seed {trace.seed}", trace.network)
             self.traces[key] = Negotiation(trace, self.config, self.maps[trace.seed])
-        self.stand.put(NEGOTIATION, self.traces[key].now)
+        if len(trace.moments) > 1:  # the first has no link yet: drawing it would keep the next ones waiting
+            self.stand.put(NEGOTIATION, self.traces[key].now)
 
     def look(self) -> None:
         """Somebody looks: a view of other processes asks them what there is."""
