@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
+from matplotlib.patches import FancyArrowPatch, Patch
 
 import d2dfl
 from d2dfl.experiment.inputs import data_set
@@ -19,6 +19,7 @@ from d2dfl.transfer import held_counts
 
 PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "exchange.png"
 DEVICES = 12
+SEED = 50  # in which no two devices stand on top of each other
 COLOURS = matplotlib.colormaps["tab10"].colors
 INK = "#334"
 
@@ -33,7 +34,8 @@ def bars(axes: Axes, counts: np.ndarray, title: str) -> None:
     axes.set_yticks(range(len(counts)))
     axes.tick_params(length=0, labelsize=7, colors=INK)
     axes.set_title(title, fontsize=9, color=INK)
-    axes.set_xlabel("datapoints, by label", fontsize=7.5, color=INK)
+    axes.set_xlabel("datapoints", fontsize=7.5, color=INK)
+    axes.set_ylabel("device", fontsize=7.5, color=INK)
 
 
 def graph(axes: Axes, result: d2dfl.Discovery, before: np.ndarray) -> None:
@@ -72,17 +74,30 @@ def main() -> None:
             "discovery.edges": 3,
         }
     )
-    setting = setting_of(config, 1, data_set(config, 0))
+    setting = setting_of(config, SEED, data_set(config, 0))
     item = prepare(config, setting, "marginal")
     assert item.discovery is not None
     before, after = (held_counts(held, setting.truth, 10) for held in (setting.holdings, item.holdings))
     style = {"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#ccd"}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=(9.0, 3.1), layout="constrained")
+        figure = Figure(figsize=(9.0, 3.4), layout="constrained")
         one, two, three = figure.subplots(1, 3, width_ratios=(1, 1.15, 1))
         bars(one, before, "before: one label a device")
         graph(two, item.discovery, before)
         bars(three, after, "after")
+        keys = [Patch(color=colour, label=str(label)) for label, colour in enumerate(COLOURS)]
+        figure.legend(
+            handles=keys,
+            title="label, and what a device holds most of",
+            loc="outside lower center",
+            ncols=len(keys),
+            frameon=False,
+            fontsize=7.5,
+            title_fontsize=7.5,
+            labelcolor=INK,
+            handlelength=1.2,
+            columnspacing=1.4,
+        ).get_title().set_color(INK)
         figure.savefig(PICTURE, dpi=160)
 
 

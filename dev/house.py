@@ -25,6 +25,7 @@ HOME = "d2dfl"
 SUPPORT = "support"  # small modules that all may import stand in one box
 SAYS = {
     "cli": "a file a group of commands",
+    "live": "a run to be watched",
     "paper": "the reproduction",
     "env": "the game for other learners",
     "peer": "a process a device",
@@ -78,6 +79,9 @@ def imports() -> set[tuple[str, str]]:
                     [f"{node.module}.{alias.name}" for alias in node.names] if node.module == HOME else [node.module]
                 )
                 found |= {(box_of(module), box_of(target or "")) for target in targets}
+    foreign = sorted(whom for who, whom in found if who == SUPPORT != whom)
+    if foreign:  # a package that has no box yet: all arrows would follow from others
+        raise SystemExit(f"a module without a box imports {foreign[0]}: give its package one in SAYS")
     return {(who, whom) for who, whom in found if who != whom}
 
 

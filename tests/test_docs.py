@@ -59,3 +59,14 @@ def test_tests_that_a_page_names_exist() -> None:
     }
     assert len(named) > 5
     assert not [name for name in named if f"def {name}(" not in tests]
+
+
+def test_every_package_has_a_box_in_the_house_and_an_arrow() -> None:
+    house = runpy.run_path(str(ROOT / "dev" / "house.py"))
+    packages = {path.parent.name for path in (ROOT / "src" / "d2dfl").glob("*/__init__.py")}
+    assert packages <= {name for row in house["layers"]() for name in row}
+    edges = house["reduced"](house["imports"]() - house["upward"]())
+    assert packages <= {name for edge in edges for name in edge}
+    del house["imports"].__globals__["SAYS"]["live"]
+    with pytest.raises(SystemExit, match="give its package one in SAYS"):
+        house["imports"]()

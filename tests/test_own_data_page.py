@@ -26,7 +26,6 @@ def test_the_page_runs(tmp_path: Path) -> None:
     assert float(there["marginal"]) - float(there["none"]) > 0.7 * gap > 0.02, "an example in which the exchange helps"
     for name in ("graph.png", "curves.png"):
         assert (tmp_path / name).stat().st_size > 1000
-    (tmp_path / "mine.csv").write_text("a,species,site\n" + "\n".join(f"{n},{n % 2},{n % 3}" for n in range(60)))
     commands = re.findall(r"^d2dfl (compare .*?)(?: +#.*)?$", text, flags=re.MULTILINE)
     assert len(commands) == 3
     short = ["--seeds", "1", "--rounds", "1", "--methods", "marginal", "--set", "data.allocation=iid"]

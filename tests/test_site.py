@@ -12,6 +12,7 @@ import typer.main
 
 import d2dfl
 from browser import NEEDED, Tab, chromium
+from contrast import CONTRAST
 from d2dfl.cli.app import app
 from d2dfl.config import Config
 from docsite import ROOT
@@ -150,6 +151,14 @@ def test_every_message_is_on_its_page(site: Path) -> None:
         assert first in shown
 
 
+def test_every_message_says_what_to_do(site: Path) -> None:
+    text = (site.parent / "pages" / "reference" / "messages.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    assert len(rows) > 500
+    assert [row for row in rows if len(row) != 2 or not row[1].strip("… ")] == []
+    assert "a live page needs the package … | install it with pip install 'd2dfl[live]'" in text
+
+
 def test_files_of_the_record_are_explained(site: Path) -> None:
     shown = Page(site / "reference" / "files.html").words
     assert "[device] total variation to the data of all devices together, as expected" in shown
@@ -175,3 +184,41 @@ def test_every_page_is_in_the_contents(site: Path) -> None:
     pages = site.parent / "pages"
     written = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
     assert written == told
+
+
+def test_a_default_does_not_say_where_it_lies_in_memory(site: Path) -> None:
+    api = (site.parent / "pages" / "reference" / "api.md").read_text(encoding="utf-8")
+    assert "observer: Observer = Observer" in api
+    assert " at 0x" not in api
+
+
+def test_tables_have_heads(site: Path) -> None:
+    for name in ("commands", "messages", "settings"):
+        text = (site.parent / "pages" / "reference" / f"{name}.md").read_text(encoding="utf-8")
+        assert "|  |  |\n|---" not in text
+
+
+def test_a_link_is_called_as_the_page_it_leads_to(site: Path) -> None:
+    start = Page(site / "index.html").words
+    assert "Your data on your devices" in start
+    assert "docs/own-data.md" not in start
+
+
+def test_commands_of_own_data_are_commands_of_its_notebook(site: Path) -> None:
+    book = json.loads((site / "own-data.ipynb").read_text(encoding="utf-8"))
+    commands = [cell["source"] for cell in book["cells"] if cell["source"].startswith("!d2dfl compare --data mine.npz")]
+    assert len(commands) == 1
+    assert len(commands[0].splitlines()) == 3
+
+
+@pytest.mark.skipif(chromium() is None, reason=NEEDED)
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_all_text_of_the_site_can_be_read(site: Path, tab: Tab, dark: bool, width: int) -> None:
+    for page in ("index", "tutorials/own-method", "reference/settings", "reference/messages", "faq", "results/buys"):
+        tab.open(site / f"{page}.html", dark=dark, width=width, phone=width < 500)
+        assert tab.run("document.body.dataset.mdColorScheme") == (
+            "slate" if dark else "default"
+        )  # also when it changes
+        assert tab.run(CONTRAST) == [], page
+        assert tab.run("document.documentElement.scrollWidth") <= width

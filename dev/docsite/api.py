@@ -34,6 +34,7 @@ FURTHER = {
 }
 
 ARRAY = re.compile(r"(?:numpy\.)?ndarray\[tuple\[(?:Any|int), \.\.\.\], (?:numpy\.)?dtype\[(?:numpy\.)?\w+\]\]")
+OBJECT = re.compile(r"<(?:function )?([\w.]+)(?: object)? at 0x\w+>")  # a default that says where it lies in memory
 
 
 def api_page() -> str:
@@ -82,7 +83,7 @@ def _arguments(thing: Any) -> str:
     signature = inspect.signature(thing)
     kept = [item for item in signature.parameters.values() if item.name != "self"]
     text = str(signature.replace(parameters=kept))
-    text = re.sub(r"<function silent at 0x\w+>", "silent", text).replace("~", "").replace("'", "")
+    text = OBJECT.sub(r"\1", text).replace("~", "").replace("'", "")
     text = ARRAY.sub("array", re.sub(r"\b(?:[a-z_]\w*\.)+(?=[A-Z])", "", text))  # modules of types
     return text if len(text) < 100 else re.sub(r", (?=\w+(?::|=)|\*)", ",\n    ", text).replace("(", "(\n    ", 1)
 

@@ -51,4 +51,4 @@ def _options(command: click.Command) -> str:
             default = item.default if item.show_default and item.default not in (None, False) else ""
             known = f" [default: {default}]" if default != "" and not callable(default) else ""
             rows.append((names, cell((item.help or "") + known)))
-    return table(("", ""), rows) if rows else ""
+    return table(("option", "what it does"), rows) if rows else ""

@@ -1,14 +1,25 @@
 """Every sentence with which d2dfl refuses something, from the code: nearly all say what to do behind a colon."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import d2dfl
+from d2dfl.errors import MissingExtraError
 from docsite import ROOT
+from docsite.advice import advice
 from docsite.markdown import cell, table
 
-ERRORS = ("UserError", "MissingExtraError", "TakenError", "UnknownDeviceError")
+EXTRA = "MissingExtraError"
+ERRORS = (
+    "UserError",
+    "TakenError",
+    "UnknownDeviceError",
+    "UnknownNameError",
+    "NotARunFolderError",
+    EXTRA,
+)
 AREAS = {
     "cli": "The command line",
     "config": "Settings",
@@ -45,9 +56,15 @@ def sentences(path: Path) -> Iterator[str]:
     """Of one file; what is filled in shows as …"""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS and node.args:
-            text = _text(node.args[0])
-            if text.strip("… "):
+            text = _missing(node.args) if node.func.id == EXTRA else _text(node.args[0])
+            if re.search(r"\w{3}", text):
                 yield text
+
+
+def _missing(arguments: list[ast.expr]) -> str:
+    """The sentence that this error makes of its arguments."""
+    feature, package, extra = map(_text, arguments)
+    return str(MissingExtraError(feature, package, extra))
 
 
 def _text(node: ast.expr) -> str:
@@ -61,9 +78,12 @@ def _text(node: ast.expr) -> str:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """What is wrong, and behind the last colon what would be right."""
-    wrong, colon, right = text.rpartition(": ")
-    return (cell(wrong), cell(right)) if colon else (cell(text), "")
+    """What is wrong, and what would be right: behind the last colon, or as advice.py has it."""
+    wrong, _, right = text.rpartition(": ")
+    wrong, right = (wrong, right) if wrong else (text, "")
+    if right.strip("… "):
+        return cell(wrong), cell(right)
+    return cell(wrong), cell(advice(text))
 
 
 def _exit_codes() -> str:

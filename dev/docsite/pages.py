@@ -29,6 +29,7 @@ TUTORIALS = (
     *(f"docs/tutorials/{path.name}" for path in sorted((ROOT / "docs/tutorials").glob("*.md"))),
 )
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?(?=\))")
+BY_FILE = re.compile(r"\[([^\]\s]+\.md)\](?=\()")  # a link that shows where a page lies in the repository
 CUT = "## What it buys"  # README is two pages and a list of commands
 USE = "## Use it"
 READ_ON = "## Read on"
@@ -87,8 +88,10 @@ def write_pages(folder: Path) -> list[Path]:
     homes = {source: page for page, (source, _) in pages.items() if source not in ("README.md",)} | {
         "README.md": "index.md"
     }
+    titles = {Path(source).name: text.partition("\n")[0].lstrip("# ") for source, text in pages.values()}
     written = []
     for page, (source, text) in pages.items():
+        text = BY_FILE.sub(lambda match: f"[{titles.get(Path(match[1]).name, match[1])}]", text)
         more = _notebook(folder, page, source, text) if source in TUTORIALS and not page.endswith("index.md") else ""
         written.append(_write(folder / page, _turned(_titled(text, more), page, source, homes, folder)))
     _write(folder / "assets" / "site.css", Path(__file__).with_name("site.css").read_text(encoding="utf-8"))

@@ -100,6 +100,22 @@ def test_at_the_end_everything_comes_at_once() -> None:
     assert stand.complete(seen)
 
 
+def test_what_has_settled_is_drawn_at_once_and_then_seldom_again() -> None:
+    clock = Clock()
+    stand = stand_at(clock)
+    seen: dict[str, int] = {}
+    stand.put("map", lambda: clock.work(1.0) or 1)
+    assert told(stand.newer(seen)) == {"map": 1}
+    clock.now += 1.0
+    stand.put("map", lambda: clock.work(1.0) or 2)
+    assert stand.newer(seen) == []
+    stand.settled("map", "nothing")
+    assert told(stand.newer(seen)) == {"map": 2}
+    clock.now += 1.0
+    stand.put("map", lambda: 3)
+    assert stand.newer(seen) == []
+
+
 def test_what_is_offered_is_computed_for_whoever_asks() -> None:
     stand = stand_at(Clock())
     stand.offer("one", lambda: {"a": 1})

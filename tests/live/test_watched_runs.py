@@ -1,5 +1,6 @@
 """Real runs in real browsers: watched by two at once, killed, restarted, stopped."""
 
+import re
 import signal
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def test_a_killed_run_says_so_and_a_restarted_one_shows_all_rounds(window: Tab, 
     assert window.errors == []
 
 
-def test_a_reproduction_shows_its_charts(window: Tab, tmp_path: Path) -> None:
+def test_a_reproduction_shows_its_charts_and_discoveries(window: Tab, tmp_path: Path) -> None:
     window.errors.clear()
     asked = ["reproduce", "edges", "--scale", "tiny", "--seeds", "1", "--no-figures", "--workers", "1", "--out", "run"]
     with command(*asked, "--live", "--no-browser", "--stay", cwd=tmp_path) as run:
@@ -86,6 +87,13 @@ def test_a_reproduction_shows_its_charts(window: Tab, tmp_path: Path) -> None:
         window.wait(f"{SAID}.includes('The run has ended.')", LONG)
         assert window.run("document.querySelectorAll('#training .chart').length") >= 1
         assert window.text("#training figcaption").startswith("edges: ")
+        assert re.search(
+            r", seed 0, \d+ devices with digits, \d+ links? each$", window.text("#negotiation-map figcaption")
+        )
+        chosen = window.run("document.querySelectorAll('#which option')[1].value")
+        window.run(f"document.getElementById('which').value = {chosen!r}")
+        window.run("document.getElementById('which').dispatchEvent(new Event('change'))")
+        window.wait("document.getElementById('words').textContent.startsWith('moment')")  # to be stepped through
         assert window.errors == []
         assert run.stays()
         assert run.end() == 0

@@ -232,3 +232,21 @@ def test_learners_have_columns_as_long_as_they_fit(number: int) -> None:
     assert ("learner 3" in head) == (number == 4)
     assert ('scope="col">Measured' in head) == ('class="several"' in text) == (number == 7)
     assert all(f">{name}</span>" in text for name in learners)
+
+
+def test_on_the_page_of_one_record_what_came_out_stands_first(tmp_path: Path) -> None:
+    found = dataclasses.replace(demo.comparison(), pictures=())
+    alone = page([PageEntry(found, tmp_path, (("numpy", "2.0"),))])
+    assert alone.index('class="takeaway"') < alone.index("numpy 2.0")
+    assert alone.count(f">{found.title}</h2>") == 1
+    assert f'<h2 id="s-{found.name}-title" class="hidden">' in alone  # the title of the page says it
+    both = page([PageEntry(found, tmp_path, ()), PageEntry(Findings("other", "Other"), tmp_path, ())])
+    assert f'<h2 id="s-{found.name}-title">' in both
+
+
+def test_verdicts_that_are_not_of_the_paper_are_one_number_that_says_what_it_is() -> None:
+    kinds = (REPRODUCED, "no claim", "nobody can tell", "no claim")
+    verdicts = tuple(Verdict(f"q{place}", "ours", "1", "1", kind, 3) for place, kind in enumerate(kinds))
+    text = page([PageEntry(Findings("one", "One", verdicts=verdicts), Path(), ())])
+    assert 'title="1 nobody can tell, 2 no claim"' in text
+    assert "1 reproduced, 1 nobody can tell, 2 no claim." in text

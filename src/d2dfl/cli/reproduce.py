@@ -3,9 +3,10 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import typer
@@ -45,8 +46,8 @@ def reproduce_and_print(names: Sequence[str], options: "Options", watching: "Wat
     from d2dfl.paper.catalogue import experiment_names
 
     chosen = experiment_names() if names == ["all"] else list(dict.fromkeys(names))
-    with _watched(watching, chosen, options) as session:
-        done, folder = _measured(chosen, options, session)
+    with _watched(watching, chosen, options) as (session, told):
+        done, folder = _measured(chosen, options, session, told)
         _print_all(done, folder, options.json_output)
         if session:
             session.finish()
@@ -56,8 +57,10 @@ def reproduce_and_print(names: Sequence[str], options: "Options", watching: "Wat
         raise typer.Exit(1)
 
 
-def _measured(chosen: Sequence[str], options: "Options", session: "LiveSession | None") -> "tuple[Reproduced, Path]":
-    """Measure with a bar, in the folder that was named or the first that is free."""
+def _measured(
+    chosen: Sequence[str], options: "Options", session: "LiveSession | None", told: Path | None
+) -> "tuple[Reproduced, Path]":
+    """Measure with a bar, in the folder that was named or the first that is free; workers tell of discoveries in `told`."""
     from d2dfl.paper.run import Request, reproduce
 
     scale, out, again = options.scale, options.out, options.resume or options.show
@@ -74,6 +77,7 @@ def _measured(chosen: Sequence[str], options: "Options", session: "LiveSession |
                 workers=options.workers,
                 resume=options.resume,
                 show=options.show,
+                watched=told,
             )
             tell = _told(show, session, request)
             try:
@@ -86,16 +90,24 @@ def _measured(chosen: Sequence[str], options: "Options", session: "LiveSession |
     raise AssertionError("there is always a next folder")
 
 
+@contextmanager
 def _watched(
     watching: "Watching", chosen: Sequence[str], options: "Options"
-) -> "AbstractContextManager[LiveSession | None]":
+) -> "Iterator[tuple[LiveSession | None, Path | None]]":
+    """A page, and a folder that is gone afterwards, where workers tell of their discoveries."""
     if not watching.live:
-        return nullcontext()
+        yield None, None
+        return
     from d2dfl.cli.live.session import live_session
+    from d2dfl.experiment.overheard import Listener
     from d2dfl.live.grids import GridView
 
     title = chosen[0] if len(chosen) == 1 else counted(len(chosen), "experiment")
-    return live_session(watching, f"Reproduction of {title}, {options.scale}", GridView, elsewhere=True)
+    with TemporaryDirectory(prefix="d2dfl-live-", ignore_cleanup_errors=True) as folder:
+        told = Path(folder)
+        view = partial(GridView, listener=Listener(told))
+        with live_session(watching, f"Reproduction of {title}, {options.scale}", view, elsewhere=True) as session:
+            yield session, told
 
 
 def _told(

@@ -21,6 +21,7 @@ from d2dfl.discovery.discover import Discovery, discover
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.methods import IID, method_named
 from d2dfl.errors import UserError
+from d2dfl.experiment.overheard import told
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import (
     Curves,
@@ -62,10 +63,11 @@ class TrainedCell:
 
 
 def prepare(config: Config, setting: Setting, method: str) -> PreparedCell:
-    """Discover a graph by what the devices tell, and move the datapoints: what `compare` does, for nobody who watches."""
+    """Discover a graph by what the devices tell, and move the datapoints: what `compare` does, where others watch if anybody."""
     if method == IID:
         return shuffled(setting)
-    found = discover(setting.reported_network, config, seed=setting.seed, method=method)
+    network = setting.reported_network
+    found = discover(network, config, seed=setting.seed, method=method, trace=told(network, config, method))
     agreed = settled(found, setting)
     moved = exchange(**delivery(agreed, setting, config.exchange))
     return delivered(method, setting, agreed, moved)

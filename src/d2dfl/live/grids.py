@@ -1,25 +1,36 @@
-"""A reproduction while it goes on: how many cells are measured, and the charts of experiments that have enough of them."""
+"""A reproduction while it goes on: the newest discovery of its workers, how many cells are measured, and the charts of experiments
+that have enough of them.
+"""
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from d2dfl.config import Config
 from d2dfl.experiment.grid.grid import GridProgress
+from d2dfl.experiment.overheard import Listener, Told
+from d2dfl.live.maps import LivingMap
+from d2dfl.live.negotiation import Negotiation
 from d2dfl.live.stand import Stand
-from d2dfl.live.views import CURVES, ENERGY, HEAD, DiscoveryView
+from d2dfl.live.views import CURVES, DISCOVERIES, ENERGY, HEAD, NEGOTIATION, PUSHED, DiscoveryView
 from d2dfl.report.findings import Findings
 from d2dfl.report.look import palettes, titles
 from d2dfl.report.page.widgets import bars_data, chart_data
 from d2dfl.terminal import in_time
+from d2dfl.words import counted
 
 MOST_CHARTS = 24  # on one page
 
 
 class GridView(DiscoveryView):
-    """Cells of many processes: their discoveries are not seen, what they measured is."""
+    """Cells of many processes: what they tell of their discoveries while somebody looks, and what they measured."""
 
-    def __init__(self, stand: Stand) -> None:
+    def __init__(self, stand: Stand, listener: Listener | None = None) -> None:
         super().__init__(stand)
+        self.listener = listener
+        self._under_way: dict[str, Negotiation] = {}
+        self._one_at_a_time = threading.Lock()  # a browser and the terminal may look at once
         self.state = GridProgress(0, 0, 0, None, None)
         self.so_far: Callable[[], list[Findings]] = list
 
@@ -32,6 +43,33 @@ class GridView(DiscoveryView):
         if state.done:
             self.stand.put(CURVES, lambda: self._records("charts"))
             self.stand.put(ENERGY, lambda: self._records("bars"))
+
+    def look(self) -> None:
+        if self.listener is None or not self._one_at_a_time.acquire(blocking=False):
+            return
+        try:
+            for told in self.listener.look():
+                self._hear(told)
+        finally:
+            self._one_at_a_time.release()
+
+    def _hear(self, told: Told) -> None:
+        """Show the newest discovery; the last few that have ended can be stepped through."""
+        network = told.trace.network
+        assert network is not None  # it has begun
+        before = self._under_way.pop(told.key, None)
+        place = before.map if before else LivingMap.of(f"Seed {told.trace.seed}", network)
+        shown = Negotiation(told.trace, told.config, place, _where(told.config))
+        self.stand.put(NEGOTIATION, shown.now)
+        if not told.over:
+            self._under_way[told.key] = shown
+        else:
+            self.traces[told.key] = shown
+            self.stand.offer(told.key, shown.whole)
+            for old in list(self.traces)[:-PUSHED]:
+                del self.traces[old]
+                self.stand.withdraw(old)
+            self.stand.put(DISCOVERIES, self._list)
 
     def _head(self) -> dict[str, Any]:
         state = self.state
@@ -48,6 +86,12 @@ class GridView(DiscoveryView):
         for record in self.so_far():
             found += _charts(record) if kind == "charts" else _bars(record)
         return found[:MOST_CHARTS]
+
+
+def _where(config: Config) -> str:
+    """Among which devices, and with how many links each: cells of a reproduction differ in that."""
+    links = counted(config.discovery.edges, "link")
+    return f"{config.network.devices} devices with {config.data.dataset}, {links} each"
 
 
 def _charts(record: Findings) -> list[dict[str, Any]]:

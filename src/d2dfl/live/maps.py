@@ -1,5 +1,6 @@
 """A map on which links come and go: places and bends are found once, so that nothing jumps from moment to moment."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from d2dfl.experiment.findings.maps import map_of
 from d2dfl.network import Network
 from d2dfl.report.drawing.labels import level_texts, link_cuts
 from d2dfl.report.drawing.map_stage import layer_links, map_stage
-from d2dfl.report.drawing.scene import Arrows
+from d2dfl.report.drawing.scene import Arrows, Stage
 from d2dfl.report.findings import Layer, Map
 from d2dfl.report.look import Colours
 from d2dfl.report.page.map_data import WIDTH, layer_data, map_data
@@ -18,13 +19,18 @@ class LivingMap:
     """Devices where they stand, for graphs that change."""
 
     def __init__(self, item: Map) -> None:
-        self.item, self.stage = item, map_stage(item, WIDTH)
+        self.item = item
         self._bows: dict[tuple[int, int], float] = {}
         self._base: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, title: str, network: Network) -> "LivingMap":
         return cls(map_of(title, network, ()))
+
+    @cached_property
+    def stage(self) -> Stage:
+        """Places of devices and of their names: found when somebody first looks."""
+        return map_stage(self.item, WIDTH)
 
     @property
     def base(self) -> dict[str, Any]:

@@ -6,12 +6,13 @@ from typing import Any
 
 from d2dfl.config import Config
 from d2dfl.discovery.discover import graph_at
-from d2dfl.discovery.evaluation import evaluate
+from d2dfl.discovery.evaluation import Evaluation, evaluate
 from d2dfl.discovery.methods import METHODS
 from d2dfl.discovery.trace import Moment, Trace
 from d2dfl.experiment.findings.maps import graph_layer
 from d2dfl.live.maps import LivingMap
 from d2dfl.network import Network
+from d2dfl.network.graph import Graph
 from d2dfl.report.findings import Chart, Findings, Layer, Line
 from d2dfl.report.look import Colours, palettes
 from d2dfl.report.page.map_data import numbers
@@ -23,14 +24,19 @@ MOST_LINKS = 40_000  # of all moments together that a browser is given
 class Negotiation:
     """What a trace shows. A moment is computed once."""
 
-    def __init__(self, trace: Trace, config: Config, place: LivingMap) -> None:
-        self.trace, self.config, self.map = trace, config, place
+    def __init__(self, trace: Trace, config: Config, place: LivingMap, where: str = "") -> None:
+        self.trace, self.config, self.map, self.where = trace, config, place, where
         self._worth: dict[int, tuple[Moment, float]] = {}  # the moment is kept, so that nobody takes its number
 
     @property
     def title(self) -> str:
         method = METHODS.get(self.trace.method)
         return method.title if method else self.trace.method
+
+    @property
+    def name(self) -> str:
+        """Which discovery this is, among all that are shown."""
+        return ", ".join(filter(None, (self.title, f"seed {self.trace.seed}", self.where)))
 
     @property
     def colours(self) -> Colours:
@@ -42,16 +48,20 @@ class Negotiation:
         assert self.trace.network is not None  # it has begun
         return self.trace.network
 
-    def layer(self, moment: Moment) -> Layer:
-        """The graph of a moment, settled as it would be if it were the last."""
+    def _settled(self, moment: Moment) -> tuple[Graph, Evaluation]:
+        """The graph of a moment, as it would be if it were the last."""
         graph = graph_at(self.network, self.config, self.trace.method, moment.stages)
         worth = evaluate(self.network, graph, self.config.reward)
         self._worth[id(moment)] = (moment, worth.objective)
-        return graph_layer(self.trace.method, self.title, self.network, graph, worth)
+        return graph, worth
+
+    def layer(self, moment: Moment) -> Layer:
+        """What a map shows of a moment."""
+        return graph_layer(self.trace.method, self.title, self.network, *self._settled(moment))
 
     def objective(self, moment: Moment) -> float:
         if id(moment) not in self._worth:
-            self.layer(moment)
+            self._settled(moment)  # without its map: a quarter of the work
         return self._worth[id(moment)][1]
 
     def _axis(self, moments: Sequence[Moment]) -> tuple[list[float], str]:
@@ -79,7 +89,7 @@ class Negotiation:
         """The newest moment, and the charts until then."""
         moments = list(self.trace.moments)
         return {
-            "title": f"{self.title}, seed {self.trace.seed}",
+            "title": self.name,
             "map": self.map.base,
             "layer": self.map.layer(self.layer(moments[-1]), self.colours),
             "charts": self.charts(moments),
@@ -107,7 +117,7 @@ class Negotiation:
             heat = None if moment.temperature is None else numbers((moment.temperature,))[0]
             frames.append({**shown, "rows": rows, "facts": [*facts, heat]})
         return {
-            "title": f"{self.title}, seed {self.trace.seed}",
+            "title": self.name,
             "map": self.map.base,
             "links": described,
             "frames": frames,

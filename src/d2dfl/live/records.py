@@ -18,7 +18,18 @@ from d2dfl.experiment.setting import Setting
 from d2dfl.federation import Curves, State
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.stand import Stand
-from d2dfl.live.views import CURVES, ENERGY, GRAPHS, TABLE, DiscoveryView, key_of, one_bars, one_chart, table_data
+from d2dfl.live.views import (
+    CURVES,
+    ENERGY,
+    GRAPHS,
+    NEGOTIATION,
+    TABLE,
+    DiscoveryView,
+    key_of,
+    one_bars,
+    one_chart,
+    table_data,
+)
 from d2dfl.report.findings import Findings, Table
 from d2dfl.report.look import palettes
 from d2dfl.terminal import number
@@ -48,6 +59,8 @@ class RunView(DiscoveryView):
         self.stand.put(TABLE, lambda: table_data(self.table()))
 
     def train(self, states: Mapping[int, State]) -> None:
+        if not self.curves:  # all graphs are found
+            self.stand.settled(NEGOTIATION, GRAPHS)
         for cell, state in states.items():
             curves = state.curves
             self.curves[cell] = (curves, len(curves.rounds), len(curves.links), int(state.params.shape[1]))

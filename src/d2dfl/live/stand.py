@@ -13,7 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from d2dfl.progress import silent
+
 SHARE = 0.0012  # of each record; there are seven
+ELSEWHERE = 0.003  # where other processes do the work, one at least, by the clock on the wall; there are five
 LEAST_S = 0.25  # between two drawings of a record
 Build = Callable[[], Any]  # gives plain values
 Clock = Callable[[], float]
@@ -34,16 +37,22 @@ class Part:
 class Stand:
     """The newest records. `put` is called by the run, the rest by the server's thread.
 
-    `run` is the clock by which the run pays: seconds of the processor, where it runs in this process.
+    `run` is the clock by which the run pays: seconds of the processor, where it runs in this process. `share` is what each
+    record may take of it.
     """
 
     def __init__(
-        self, run: Clock = time.process_time, wall: Clock = time.monotonic, own: Clock = time.thread_time
+        self,
+        run: Clock = time.process_time,
+        wall: Clock = time.monotonic,
+        own: Clock = time.thread_time,
+        share: float = SHARE,
     ) -> None:
-        self._run, self._wall, self._own = run, wall, own
+        self._run, self._wall, self._own, self._share = run, wall, own, share
         self._lock = threading.Lock()
         self._parts: dict[str, Part] = {}
         self._made: dict[str, Build] = {}  # what browsers may ask for by name
+        self.looked: Callable[[], None] = silent  # is told whenever somebody looks, while the run goes on
         self.ended = threading.Event()
 
     def put(self, name: str, build: Build) -> None:
@@ -55,10 +64,21 @@ class Stand:
             else:
                 self._parts[name] = Part(build, 1, at_s=self._wall() - LEAST_S, paid_s=self._run())
 
+    def settled(self, *names: str) -> None:
+        """These will not change for a while: what was not yet drawn of them is due at once."""
+        with self._lock:
+            for part in (self._parts[name] for name in names if name in self._parts):
+                part.paid_s = min(part.paid_s, self._run())
+
     def offer(self, name: str, build: Build) -> None:
         """Something that is computed only when a reader asks for it."""
         with self._lock:
             self._made[name] = build
+
+    def withdraw(self, name: str) -> None:
+        """It is offered no longer."""
+        with self._lock:
+            self._made.pop(name, None)
 
     def asked(self, name: str) -> str | None:
         """What was offered under this name, as JSON."""
@@ -68,6 +88,8 @@ class Stand:
 
     def newer(self, seen: dict[str, int]) -> list[str]:
         """Records that a browser has not seen, as JSON; `seen` is brought up to date. Once the run has ended, all of them."""
+        if not self.ended.is_set():
+            self.looked()
         with self._lock:
             waiting = [(name, part) for name, part in self._parts.items() if part.version > seen.get(name, 0)]
         texts = []
@@ -92,7 +114,7 @@ class Stand:
             build, version = part.build, part.version
         began = self._own()
         part.text, part.built = _text(name, version, build()), version
-        part.at_s, part.paid_s = self._wall(), self._run() + (self._own() - began) / SHARE
+        part.at_s, part.paid_s = self._wall(), self._run() + (self._own() - began) / self._share
 
 
 def _text(name: str, version: int, data: Any) -> str:

@@ -59,6 +59,7 @@ class DiscoveryView(Observer):
         self.cells: Sequence[Cell] = ()
         self.maps: dict[int, LivingMap] = {}  # by seed
         self.traces: dict[str, Negotiation] = {}
+        stand.looked = self.look
 
     def begin(self, config: Config, cells: Sequence[Cell]) -> None:
         self.config, self.cells = config, cells
@@ -73,7 +74,11 @@ class DiscoveryView(Observer):
             if trace.seed not in self.maps:
                 self.maps[trace.seed] = LivingMap.of(f"Seed {trace.seed}", trace.network)
             self.traces[key] = Negotiation(trace, self.config, self.maps[trace.seed])
-        self.stand.put(NEGOTIATION, self.traces[key].now)
+        if len(trace.moments) > 1:  # the first has no link yet: drawing it would keep the next ones waiting
+            self.stand.put(NEGOTIATION, self.traces[key].now)
+
+    def look(self) -> None:
+        """Somebody looks: a view of other processes asks them what there is."""
 
     def found(self, trace: Trace) -> None:
         """A discovery has ended: one may step through it."""
@@ -91,7 +96,7 @@ class DiscoveryView(Observer):
         return None
 
     def _list(self) -> list[list[str]]:
-        return [[key, f"{one.title}, seed {one.trace.seed}"] for key, one in list(self.traces.items())]
+        return [[key, one.name] for key, one in list(self.traces.items())]
 
 
 def key_of(method: str, seed: int) -> str:

@@ -58,6 +58,7 @@ class Request:
     workers: int | None = None
     resume: bool = False
     show: bool = False  # measure nothing, show what is there
+    watched: Path | None = None  # where workers tell of their discoveries, for a live view
 
 
 def plan_of(scale: str) -> Plan:
@@ -150,7 +151,11 @@ def _measure(
     )
     on_gpu = torch.cuda.is_available() and request.engine == "local"
     training = [task for task in tasks if on_gpu and _trains(task)]
-    first = run_on_gpu(training, request.out, request.workers, on_progress, request.resume) if training else None
+    first = (
+        run_on_gpu(training, request.out, request.workers, on_progress, request.resume, request.watched)
+        if training
+        else None
+    )
     rest = run_grid(
         [task for task in tasks if task not in training],
         WORK,
@@ -159,6 +164,7 @@ def _measure(
         workers=request.workers or (ON_GPU if on_gpu else None),
         resume=request.resume,  # what has a result that can be used is not among the tasks: from what they saved
         on_progress=on_progress,
+        watched=request.watched,
     )
     return rest if first is None else replace(rest, failures=(*first.failures, *rest.failures))
 

@@ -28,6 +28,7 @@ def terminal_display(console: Console, view: DiscoveryView) -> Iterator[None]:
 
 def rendered(view: DiscoveryView) -> RenderableType:
     """Everything as it is now."""
+    view.look()
     head = view.progress.shown()
     parts: list[RenderableType] = [
         Text(head["what"] or "the run begins", style="bold"),
@@ -58,6 +59,6 @@ def _negotiation(view: DiscoveryView) -> Text:
     heat = "" if last.temperature is None else f", temperature {last.temperature:.4f}"
     links = sum(int((slots >= 0).sum()) for slots in last.stages)
     return Text(
-        f"{newest.title}, seed {newest.trace.seed}: {links} links chosen, objective {newest.objective(last):.4f} {line}{heat}, "
+        f"{newest.name}: {links} links chosen, objective {newest.objective(last):.4f} {line}{heat}, "
         f"{last.messages / newest.network.devices:,.0f} messages a device"
     )

@@ -108,8 +108,10 @@ def engines() -> list[str]:
 
 
 @contextmanager
-def engine_named(name: str, work: str, workers: int | None, threads: int) -> Iterator[Crew]:
-    """A crew of the engine, for as long as the context lasts."""
+def engine_named(
+    name: str, work: str, workers: int | None, threads: int, watched: Path | None = None
+) -> Iterator[Crew]:
+    """A crew of the engine, for as long as the context lasts; processes of this machine tell of their discoveries in `watched`."""
     entry_named("engine", name, dict.fromkeys(engines()))
     if name == "ray":
         with connected_ray() as ray:
@@ -120,7 +122,7 @@ def engine_named(name: str, work: str, workers: int | None, threads: int) -> Ite
         return
     workers = workers or max(joblib.cpu_count() // threads, 1)  # of the CPUs that this process may use
     if name == "local":
-        options = {"inner_max_num_threads": threads, "initializer": leave_with, "initargs": (os.getpid(),)}
+        options = {"inner_max_num_threads": threads, "initializer": leave_with, "initargs": (os.getpid(), watched)}
         yield Crew(work, workers, threads, "loky", True, options)
     else:
         yield Crew(work, workers, threads, name)
@@ -207,7 +209,7 @@ def do(work: str, threads: int, key: str, payload: str, place: Path | None) -> R
     return Reply(key, result, "", "", time.monotonic() - began)
 
 
-def leave_with(parent: int) -> None:
+def leave_with(parent: int, watched: Path | None = None) -> None:
     """End this worker when the process that started it is gone: one that is killed cannot end its workers.
 
     Ctrl-C reaches all of them at once. It is for the parent to answer; we end with it, without a traceback from each.
@@ -220,6 +222,10 @@ def leave_with(parent: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+    if watched is not None:
+        from d2dfl.experiment.overheard import tell_into
+
+        tell_into(watched)
     # joblib takes a worker that has grown by 300 MB for one that leaks and replaces it. Ours keep a dataset and compiled
     # code for the next task: to make them anew took longer than the tasks.
     with suppress(ImportError):

@@ -30,6 +30,7 @@ def run_on_gpu(
     workers: int | None,
     on_progress: Callable[[GridProgress], None],
     resume: bool = False,
+    watched: Path | None = None,
 ) -> GridOutcome:
     """The grid of cells that train; those of a task at once, without the ones that could not be prepared.
 
@@ -41,7 +42,7 @@ def run_on_gpu(
     trainer = Trainer(tuple(tasks), Cells.open(folder), saved, on_progress)
     trainer.tell(None)
     try:
-        for task, answer in zip(trainer.tasks, _prepared_in_parallel(trainer.tasks, workers), strict=True):
+        for task, answer in zip(trainer.tasks, _prepared_in_parallel(trainer.tasks, workers, watched), strict=True):
             trainer.train(task, answer)
     except BrokenProcessPool as error:  # a process that died takes all that wait for it along
         for task in trainer.tasks:
@@ -112,10 +113,12 @@ def _trained(good: "Sequence[tuple[dict[str, Any], PreparedCell]]", place: Path 
     return trained(cells, [item for _, item in good], place) if cells else []
 
 
-def _prepared_in_parallel(tasks: Sequence[GridTask], workers: int | None) -> "Iterator[list[PreparedCell | Broken]]":
+def _prepared_in_parallel(
+    tasks: Sequence[GridTask], workers: int | None, watched: Path | None
+) -> "Iterator[list[PreparedCell | Broken]]":
     """In the order of the tasks, a few ahead of the training."""
     width = workers or max(joblib.cpu_count() - 1, 1)
-    options = {"inner_max_num_threads": 1, "initializer": leave_with, "initargs": (os.getpid(),)}
+    options = {"inner_max_num_threads": 1, "initializer": leave_with, "initargs": (os.getpid(), watched)}
     with joblib.parallel_config(backend="loky", **options):
         parallel = joblib.Parallel(n_jobs=max(width, 2), return_as="generator", pre_dispatch=2 * width, batch_size=1)
         answers: Iterator[list[PreparedCell | Broken]] = parallel(

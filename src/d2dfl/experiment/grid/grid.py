@@ -71,6 +71,7 @@ def run_grid(
     threads: int = 1,
     resume: bool = False,
     on_progress: Callable[[GridProgress], None] = silent,
+    watched: Path | None = None,
 ) -> GridOutcome:
     """Call `work`, named "package.module:function", with the payload of every task, and keep what it returns.
 
@@ -78,7 +79,7 @@ def run_grid(
 
     A task that fails or kills its process is reported in the outcome; the others go on. With `resume` only those tasks
     are worked on that have no whole result for this payload in the folder, from what they have saved. One grid at a time
-    may work in a folder.
+    may work in a folder. `watched` is a folder in which workers of this machine tell of their discoveries (overheard.py).
     """
     began = time.monotonic()
     if workers is not None and workers < 1:
@@ -91,7 +92,7 @@ def run_grid(
     payloads = {task.key: json_text(dict(task.payload), f"the payload of task {task.key!r}") for task in tasks}
     function_named(work)  # here and now, or every task would fail on it
     # The folder comes last: whatever is wrong with the request leaves nothing behind.
-    with engine_named(engine, work, workers, threads) as crew:
+    with engine_named(engine, work, workers, threads, watched) as crew:
         cells = Cells.open(folder)
         found = cells.take(payloads, resume)
         saved = SavedTasks(folder, payloads, resume)

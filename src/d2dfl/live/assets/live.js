@@ -122,7 +122,9 @@ class Negotiation {
   // Discoveries that have ended.
   list(found) {
     const chosen = this.chooser.value;
-    const options = [["", "as it goes"], ...found].map(([value, text]) => html("option", { value, selected: value === chosen }, text));
+    const shown = [["", "as it goes"], ...found];
+    if (!shown.some(([value]) => value === chosen)) shown.push([chosen, this.chooser.selectedOptions[0].textContent]); // let go since
+    const options = shown.map(([value, text]) => html("option", { value, selected: value === chosen }, text));
     this.chooser.replaceChildren(...options);
     at("negotiation").hidden = false;
     this.found = found;
@@ -152,6 +154,11 @@ class Negotiation {
       answer = await fetch(`asked/${encodeURIComponent(name)}`);
     } catch {
       answer = null; // the run has ended, and its server with it
+    }
+    if (answer && answer.status === 404) {
+      this.stepping(false);
+      this.say("This discovery is no longer kept; choose a newer one.");
+      return;
     }
     if (!answer || !answer.ok) {
       this.stepping(false);

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from d2dfl.report.look import palettes, slugs, titles
 from d2dfl.report.page.data import PageEntry
-from d2dfl.report.page.html import Html, head, join, source, tag
+from d2dfl.report.page.html import Html, head, source, tag
 from d2dfl.report.page.section import section
 from d2dfl.report.page.verdicts import overview
 
@@ -34,10 +34,11 @@ def page(entries: Sequence[PageEntry], title: str = "") -> str:
     title = title or (entries[0].findings.title if len(entries) == 1 else "What was found")
     places = [f"s-{name}" for name in slugs(entry.findings.name for entry in entries)]
     records = [entry.findings for entry in entries]
-    sections = map(section, entries, places, palettes(records), titles(records))
+    alone = len(entries) == 1 and title == records[0].title and not records[0].verdicts
+    sections = map(section, entries, places, palettes(records), titles(records), [alone] * len(entries))
     verdicts = overview(list(zip(records, places, strict=True)))
     quiet = tag("noscript", tag("p", "Charts and maps need JavaScript; texts and tables do not.", class_="note"))
-    main = tag("main", _header(entries, title), quiet, verdicts, *sections, _footer(), id="content")
+    main = tag("main", _header(entries, title), quiet, verdicts, *sections, _footer(entries), id="content")
     skip = tag("a", "Skip to the results", href="#content", class_="skip")
     body = tag("body", skip, tag("div", _contents(entries, places), main, class_="page"), Html(_script()))
     return f'<!doctype html>\n<html lang="en">{_head(title)}\n{body}</html>\n'
@@ -72,8 +73,15 @@ def _head(title: str) -> Html:
 
 
 def _header(entries: Sequence[PageEntry], title: str) -> Html:
-    """Title, what was run, at which scale, and with which versions."""
-    facts = [("Findings", ", ".join(entry.findings.name for entry in entries))]
+    """Title, and for several records what they are: of one alone, what came out stands first."""
+    toggle = tag("button", "Dark", type="button", id="theme", aria_label="Switch between light and dark")
+    top = tag("div", tag("p", "d2dfl", class_="eyebrow"), toggle, class_="top")
+    return tag("header", top, tag("h1", title), _facts(entries) if len(entries) > 1 else Html(), class_="masthead")
+
+
+def _facts(entries: Sequence[PageEntry]) -> Html:
+    """What was run, at which scale, and with which versions."""
+    facts = [("Findings", ", ".join(entry.findings.name for entry in entries))] if len(entries) > 1 else []
     scales = Counter(entry.findings.scale for entry in entries if entry.findings.scale)
     if scales:
         facts.append(("Scale", _counted(scales, len(entries))))
@@ -82,10 +90,8 @@ def _header(entries: Sequence[PageEntry], title: str) -> Html:
     )
     if versions:
         facts.append(("Versions", _counted(versions, len(entries))))
-    toggle = tag("button", "Dark", type="button", id="theme", aria_label="Switch between light and dark")
-    top = tag("div", tag("p", "d2dfl", class_="eyebrow"), toggle, class_="top")
     rows = (tag("div", tag("dt", name), tag("dd", text)) for name, text in facts)
-    return tag("header", top, tag("h1", title), tag("dl", *rows, class_="facts"), class_="masthead")
+    return tag("dl", *rows, class_="facts") if facts else Html()
 
 
 def _counted(texts: Counter[str], total: int) -> str:
@@ -107,7 +113,6 @@ def _contents(entries: Sequence[PageEntry], places: Sequence[str]) -> Html:
     return tag("nav", inside, class_="contents", aria_label="Contents")
 
 
-def _footer() -> Html:
-    return tag(
-        "footer", join("Written by d2dfl from records of findings. The page needs no network."), class_="colophon"
-    )
+def _footer(entries: Sequence[PageEntry]) -> Html:
+    said = tag("p", "Written by d2dfl from records of findings. The page needs no network.")
+    return tag("footer", _facts(entries) if len(entries) == 1 else Html(), said, class_="colophon")

@@ -11,8 +11,11 @@ from d2dfl.report.page.verdicts import verdict_sentence, verdict_table
 from d2dfl.report.page.widgets import bars_widget, chart_widget, map_widget
 
 
-def section(entry: PageEntry, place: str, colours: Colours, names: Colours) -> Html:
-    """Everything about one record, in the order in which one reads it; colours of series by name and by title."""
+def section(entry: PageEntry, place: str, colours: Colours, names: Colours, alone: bool = False) -> Html:
+    """Everything about one record, in the order in which one reads it; colours of series by name and by title.
+
+    `alone`: it is the whole page, whose title says already what it is.
+    """
     found = entry.findings
     parts = [
         verdict_table(found, place),
@@ -25,12 +28,22 @@ def section(entry: PageEntry, place: str, colours: Colours, names: Colours) -> H
         _again(found),
     ]
     body = tag("div", *parts, class_="content", id=f"{place}-body")
-    return tag("section", _heading(found, place), body, id=place, class_="record", aria_labelledby=f"{place}-title")
+    return tag(
+        "section",
+        _heading(found, place, alone),
+        body,
+        id=place,
+        class_="record alone" if alone else "record",
+        aria_labelledby=f"{place}-title",
+    )
 
 
-def _heading(found: Findings, place: str) -> Html:
+def _heading(found: Findings, place: str, alone: bool) -> Html:
     eyebrow = [text for text in (found.figure, found.name, found.scale) if text]
-    parts = [tag("p", " · ".join(eyebrow), class_="eyebrow"), tag("h2", found.title, id=f"{place}-title")]
+    unseen = {"class_": "hidden"} if alone else {}
+    parts = [tag("h2", found.title, id=f"{place}-title", **unseen)]
+    if not alone or found.figure:
+        parts.insert(0, tag("p", " · ".join(eyebrow), class_="eyebrow"))
     said = found.takeaway or verdict_sentence(found.verdicts)
     if said:
         parts.append(tag("p", said, class_="takeaway"))

@@ -4,7 +4,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from d2dfl.report.findings import DIRECTION, NOT, REPRODUCED, Findings, Verdict
+from d2dfl.report.findings import (
+    AHEAD,
+    BEHIND,
+    DIRECTION,
+    FEW,
+    NO_CLAIM,
+    NOT,
+    REPRODUCED,
+    UNDECIDED,
+    Findings,
+    Verdict,
+)
 from d2dfl.report.page.html import Html, join, tag
 from d2dfl.report.page.tables import boxed
 from d2dfl.terminal import UNKNOWN
@@ -14,6 +25,7 @@ COLUMNS = 4  # learners that have one each
 # What a verdict says by more than its colour.
 SIGNS = {REPRODUCED: "✓", DIRECTION: "≈", NOT: "✕"}
 KINDS = {REPRODUCED: "good", DIRECTION: "fair", NOT: "poor"}
+ORDER = (*KINDS, AHEAD, UNDECIDED, BEHIND, FEW, NO_CLAIM)  # of columns, and wherever kinds are counted
 OPEN = 60  # rows up to which the table of everything is open from the start
 # Whose numbers one may choose to see, and how the names of their systems begin.
 LEARNERS = {"paper": "paper's learner", "ours": "ours"}
@@ -194,9 +206,9 @@ def _kind(verdict: str) -> str:
 
 
 def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
-    """How many of each kind there are, the best first."""
+    """How many of each kind there are: what is judged against the paper, the best first; then the others."""
     counts = Counter(item.verdict for item in verdicts)
-    order = dict.fromkeys([*KINDS, *counts])
+    order = dict.fromkeys([*ORDER, *counts])
     return {verdict: counts[verdict] for verdict in order if counts[verdict]}
 
 
@@ -225,15 +237,22 @@ def _line(findings: Findings, place: str) -> Html:
 
 
 def _numbers(verdicts: Sequence[Verdict]) -> list[Html]:
+    """Those that the paper is judged by, each in its column; all others as one number, which says what they are."""
     found = _counts(verdicts)
-    return [_count(verdict, found.get(verdict, 0)) for verdict in dict.fromkeys([*KINDS, *found])]
+    others = {verdict: number for verdict, number in found.items() if verdict not in KINDS}
+    words = ", ".join(f"{number} {verdict}" for verdict, number in others.items())
+    return [
+        *(_count(verdict, found.get(verdict, 0), verdict) for verdict in KINDS),
+        _count("", sum(others.values()), words),
+    ]
 
 
-def _count(verdict: str, number: int) -> Html:
+def _count(verdict: str, number: int, words: str) -> Html:
     if not number:
         return tag("span")
     sign = tag("i", SIGNS.get(verdict, "·"), aria_hidden="true")
-    return tag("span", sign, str(number), tag("span", f" {verdict}", class_="hidden"), class_=_kind(verdict))
+    said = tag("span", f" {words}", class_="hidden")
+    return tag("span", sign, str(number), said, class_=_kind(verdict), title=words)
 
 
 def _filters(verdicts: Sequence[Verdict]) -> Html:

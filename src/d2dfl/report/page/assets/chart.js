@@ -70,7 +70,7 @@ class LineChart extends ZoomedChart {
   room(width) {
     const longest = Math.max(0, ...this.visible.map((line) => line.title.length));
     this.named = width >= 380 && this.visible.length > 1;
-    return this.named ? Math.min(width * 0.28, 20 + 6.2 * longest) : 12;
+    return this.named ? Math.min(width * 0.33, 20 + 6.2 * longest) : 12;
   }
 
   // The x axis; a single place has room on both sides.

@@ -1,0 +1,57 @@
+"""What a run that trains shows of its discoveries, however short they were."""
+
+import json
+from pathlib import Path
+
+from d2dfl import preset
+from d2dfl.experiment.compare import compare, plan_of
+from d2dfl.experiment.folder.store import run_folder
+from d2dfl.live.records import RunView
+from d2dfl.live.stand import Stand
+
+CONFIG = preset("best").with_(
+    **{
+        "network.devices": 6,
+        "data.samples": 20,
+        "federation.rounds": 2,
+        "discovery.edges": 1,
+        "data.allocation": "labels:1",
+    }
+)
+
+
+class Reader(RunView):
+    """A view that somebody reads after every word; no second goes by, so nothing that was drawn is due again by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(Stand(lambda: 0.0, lambda: float(len(self.shown)), lambda: float(len(self.shown))))
+        self.shown: list[dict[str, object]] = []
+        self.seen: dict[str, int] = {}
+        self.training: set[str] = set()
+
+    def read(self) -> None:
+        self.shown += [json.loads(text) for text in self.stand.newer(self.seen)]
+
+    def negotiate(self, trace) -> None:  # type: ignore[no-untyped-def]
+        super().negotiate(trace)
+        self.read()
+
+    def prepare(self, number, item) -> None:  # type: ignore[no-untyped-def]
+        super().prepare(number, item)
+        self.read()
+
+    def train(self, states) -> None:  # type: ignore[no-untyped-def]
+        super().train(states)
+        self.read()
+
+
+def test_while_it_trains_all_graphs_are_there(tmp_path: Path) -> None:
+    view = Reader()
+    methods = ["marginal", "closest"]
+    with run_folder(tmp_path / "run", plan_of(CONFIG, methods, [0])) as record:
+        compare(CONFIG, methods, [0], record, progress=view.step, observer=view)
+    newest = {part["name"]: part["data"] for part in view.shown}
+    first = next(part["data"] for part in view.shown if part["name"] == "negotiation")
+    assert first["layer"]["links"]  # never a map without any link
+    assert newest["negotiation"]["title"] == "Closest, seed 0"
+    assert [layer["title"] for layer in newest["graphs"]["layers"]] == ["Marginal (ours)", "Closest", "No exchange"]
