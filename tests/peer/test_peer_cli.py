@@ -60,17 +60,21 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "signed: policy number 2" in said.err
     assert said.out == "grant hall: 100 each of cat, dog, until 2099-01-01\n"
     write_graph([[1.0, 5.0, 2.0]], [[0, 1]])
-    store = kitchen.store()
-    from d2dfl.peer.datapoints import take_in
-
-    take_in(store, "data", kitchen.folder, kitchen.settings.labels, time.time())
-    store.close()
+    before = (kitchen.folder / "store.db").read_bytes()
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
     assert capsys.readouterr().out.splitlines() == [
         "hall: 1 of 1 with label cat",
         "hall: 2 of 5 with label dog (there are no more)",
         "hall: 0 of 2 with label fox (the policy does not grant it)",
     ]
+    assert (kitchen.folder / "store.db").read_bytes() == before  # the shards count, and are not taken in yet
+    store = kitchen.store()
+    from d2dfl.peer.datapoints import take_in
+
+    take_in(store, "data", kitchen.folder, kitchen.settings.labels, time.time())
+    store.close()
+    assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
+    assert "hall: 2 of 5 with label dog (there are no more)" in capsys.readouterr().out
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "hall") == 0
     assert (
         capsys.readouterr().out
@@ -177,6 +181,14 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Home:
         (lambda f: (f / "peer.toml").write_text("name = 3"), "labels is None"),
         (lambda f: (f / "peer.toml").write_text((f / "peer.toml").read_text() + "speed = 1\n"), "no limit 'speed'"),
         (lambda f: (f / "data" / "one.npz").write_bytes(b"no archive"), "one.npz"),
+        (
+            lambda f: np.savez(f / "data" / "two.npz", inputs=np.zeros((1, 2)), targets=np.array([3])),
+            "two.npz has targets that are no numbers of labels",
+        ),
+        (
+            lambda f: np.savez(f / "data" / "two.npz", inputs=np.zeros((1, 3)), targets=np.array([0])),
+            "two.npz has inputs <f8:3, and others here have <f8:2",
+        ),
         (lambda f: (f / "certificate.pem").write_bytes(b"none"), "no certificate in PEM"),
         (lambda f: (f / "store.db").write_bytes(b"no database" * 500), "cannot use the store"),
         (
@@ -199,6 +211,15 @@ def test_a_broken_folder_is_one_sentence_and_nothing_changes(
     assert said in error
     assert len(error.strip().splitlines()) == 1
     assert {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_check_looks_at_data_as_a_run_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = broken(monkeypatch)
+    np.savez(home.folder / "data" / "two.npz", inputs=np.zeros((1, 2)), targets=np.array([3]))
+    assert call(monkeypatch, "peer", "check", "--seconds", "0", "--home", "kitchen") == 2
+    assert "WRONG data: two.npz has targets that are no numbers of labels" in capsys.readouterr().out
 
 
 def test_a_clock_that_is_wrong_by_a_year(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

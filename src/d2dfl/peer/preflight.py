@@ -9,7 +9,7 @@ from queue import Queue
 from typing import Any
 
 from d2dfl.errors import UserError
-from d2dfl.peer.datapoints import read_shards
+from d2dfl.peer.datapoints import look_through
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.certificates import validity
 from d2dfl.peer.reports import reading
@@ -34,9 +34,9 @@ def check(home: Home) -> Iterator[tuple[str, bool, str]]:
         yield from _said("policy", lambda: _policy(home, store))
         fault = store.audit_fault()
         yield "audit", fault is None, fault or f"{store.head[0]} lines"
-    free = shutil.disk_usage(home.folder).free
-    yield "disk", free > LOW_DISK, f"{free / 2**30:.1f} GiB free"
-    yield from _said("data", lambda: _data(home))
+        free = shutil.disk_usage(home.folder).free
+        yield "disk", free > LOW_DISK, f"{free / 2**30:.1f} GiB free"
+        yield from _said("data", lambda: _data(home, store))
 
 
 def _said(what: str, look: Any) -> Iterator[tuple[str, bool, str]]:
@@ -82,10 +82,10 @@ def _policy(home: Home, store: Store) -> str:
     return f"number {policy.number}: {len(policy.grants)} grants, {len(policy.forbids)} forbids"
 
 
-def _data(home: Home) -> str:
+def _data(home: Home, store: Store) -> str:
     number = shards = 0
-    for _, _, inputs, _ in read_shards(home.settings.data, home.folder):
-        number, shards = number + len(inputs), shards + 1
+    for shard, _ in look_through(store, home.settings.data, home.folder, home.settings.labels):
+        number, shards = number + len(shard.inputs), shards + 1
     return f"{shards} shards, {number:,} datapoints"
 
 
