@@ -1,6 +1,7 @@
 """The commands of a device and of a fleet, and what they say to bad input."""
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -147,11 +148,40 @@ def test_forget_and_export_and_audit(monkeypatch: pytest.MonkeyPatch, capsys: py
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["peer", "forget", "0"], "there never was a datapoint 0 of this device: it has taken in none yet"),
+        (["peer", "check", "--seconds", "1"], "Address already in use"),
+        (["peer", "run", "--for", "nan"], "Invalid value for '--for': nan is no number"),
+        (["peer", "run", "--for", "1"], "Address already in use"),
+    ],
+)
+def test_what_is_refused_leaves_the_store_as_it_was(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
+    from d2dfl.peer.transports.zenoh import free_ports
+
+    (port,) = free_ports(1)
+    home = device(monkeypatch, "kitchen", port)
+    before = (home.folder / "store.db").read_bytes()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        capsys.readouterr()
+        assert call(monkeypatch, *arguments, "--home", "kitchen") == 2
+    assert said in capsys.readouterr().err
+    assert (home.folder / "store.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
         (["peer", "status"], "is no folder of a peer"),
         (["peer", "run"], "is no folder of a peer"),
         (["peer", "init", "--name", "Küche", "--data", "x"], "will not do"),
         (["peer", "init", "--name", "k", "--data", "x", "--listen", "nowhere"], "give host:port"),
         (["peer", "init", "--name", "k", "--data", "x", "--labels", "a,a"], "stands twice"),
+        (["peer", "init", "--name", "k", "--data", "x", "--labels", "0"], "give 1 to 10,000"),
+        (["peer", "init", "--name", "k", "--data", "x", "--labels", "20000"], "give 1 to 10,000"),
         (["fleet", "approve", "none.request"], "there is no file"),
         (["fleet", "status"], "there is no peer's folder here"),
         (["fleet", "revoke", "kitchen"], "holds no fleet"),

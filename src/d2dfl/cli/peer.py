@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import secrets
 import signal
 import sqlite3
@@ -26,7 +27,8 @@ except ImportError:
 
 from d2dfl.peer import auditing, preflight, reports
 from d2dfl.peer.datapoints import arrays, take_in
-from d2dfl.peer.home import Home, make_home
+from d2dfl.peer.forgetting import forgettable
+from d2dfl.peer.home import MOST_LABELS, Home, make_home
 from d2dfl.peer.moves import MoveFile
 from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
 from d2dfl.peer.store.store import StoreFullError
@@ -43,7 +45,9 @@ Reasons = dict[tuple[bytes, str], str]  # receiver, label → why it gets less t
 
 def labels_of(text: str) -> tuple[str, ...]:
     """Names by commas, or how many."""
-    if text.isdigit() and 0 < int(text) <= 10_000:
+    if re.fullmatch("[0-9]+", text):
+        if len(text) > 9 or not 0 < int(text) <= MOST_LABELS:
+            raise UserError(f"there are {text:.20} labels: give 1 to {MOST_LABELS:,}, or their names by commas")
         return tuple(map(str, range(int(text))))
     return tuple(part.strip() for part in text.split(","))
 
@@ -116,10 +120,12 @@ def check_and_print(folder: Path, seconds: float) -> None:
         wrong += not fine
         sys.stdout.write(plain(f"{'ok   ' if fine else 'WRONG'} {what}: {said}") + "\n")
     if not wrong and seconds:
-        with locked(folder):
-            for name, answer in preflight.who_answers(home, seconds).items():
-                text = "no answer" if answer is None else f"answers in {1000 * answer:.1f} ms"
-                sys.stdout.write(plain(f"{'ok   ' if answer is not None else '-    '} {name}: {text}") + "\n")
+        with opened(home) as store:
+            for name, link in preflight.who_answers(home, store, seconds).items():
+                fine, said = preflight.compared(link)
+                wrong += not fine
+                mark = "WRONG" if not fine else "-    " if link.round_trip_s is None else "ok   "
+                sys.stdout.write(plain(f"{mark} {name}: {said}") + "\n")
     if wrong:
         raise UserError(f"{wrong} of these would go wrong")
 
@@ -279,18 +285,16 @@ def audit_and_print(folder: Path, action: str, against: list[Path], as_json: boo
 
 def forget_and_print(folder: Path, points: list[int]) -> None:
     home = Home(folder)
+    with reports.reading(home) as store:
+        forgettable(store, points)
+        used = store.used_in(store.own, points)
     try:
         with opened(home) as store:
             peer = home.peer(store, time.time())
             peer.forgetting.order(points, time.time())
-            waiting, used = len({receiver for _, receiver in store.pending_orders()}), store.used_in(store.own, points)
+            waiting = len({receiver for _, receiver in store.pending_orders()})
             peer.close(time.time())
     except TakenError:
-        with reports.reading(home) as store:
-            known = int(store.fact("points") or 0)
-            if any(not 0 <= number < known for number in points):
-                raise UserError(f"datapoints of this device are 0 to {known - 1}") from None
-            used = store.used_in(store.own, points)
         _wish(folder, {"forget": points})
         say("the peer runs: it will tell the receivers within a second; `d2dfl peer status` says who has confirmed")
     else:

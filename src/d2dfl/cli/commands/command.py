@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from click import get_current_context
 
 from d2dfl.errors import UserError
 
@@ -30,6 +31,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(**values: Any) -> None:
+        _refuse_nan(values)
         load_plugins(values.pop("plugin") or [])
         for name, record in records.items():
             values[name] = record(**{field.name: values.pop(field.name) for field in fields(record)})
@@ -39,6 +41,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # Typer reads it; types know no such field
     run.__annotations__ = {item.name: item.annotation for item in parameters}
     return run
+
+
+def _refuse_nan(values: dict[str, Any]) -> None:
+    """It is in every range: comparisons with it are false."""
+    for option in get_current_context().command.params:
+        if values.get(option.name or "") != values.get(option.name or ""):
+            raise UserError(f"Invalid value for {option.opts[0]!r}: nan is no number")
 
 
 def _spread(item: Parameter) -> list[Parameter]:
