@@ -4,11 +4,12 @@ import pytest
 
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
+from small_fleet import Small, rules
+
 from d2dfl.peer.preflight import compared
 from d2dfl.peer.probing import Link
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import PLAIN
-from small_fleet import Small, rules
 
 
 @pytest.mark.parametrize("who", [0, 1])
