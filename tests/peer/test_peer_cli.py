@@ -134,6 +134,8 @@ def test_forget_and_export_and_audit(monkeypatch: pytest.MonkeyPatch, capsys: py
     with locked(home.folder):  # as if it were running
         assert call(monkeypatch, "peer", "forget", "4", "--home", "kitchen") == 0
         assert call(monkeypatch, "peer", "run", "--stay", "--home", "kitchen") == 2
+        assert call(monkeypatch, "peer", "check", "--home", "kitchen") == 0
+        assert "this peer runs" in capsys.readouterr().out
     wishes = [json.loads(path.read_text()) for path in (home.folder / "wishes").glob("*.json")]
     assert wishes == [{"forget": [4]}]
     capsys.readouterr()

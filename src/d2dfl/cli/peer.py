@@ -3,20 +3,15 @@
 import io
 import json
 import re
-import secrets
 import signal
-import sqlite3
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from queue import Queue
 from typing import TYPE_CHECKING
 
 from d2dfl.cli.output import say
 from d2dfl.errors import MissingExtraError, UserError
-from d2dfl.storage import TakenError, check_output, locked, make_folder, write_whole
+from d2dfl.storage import TakenError, check_output, write_whole
 from d2dfl.terminal import plain
 
 try:
@@ -25,22 +20,12 @@ try:
 except ImportError:
     raise MissingExtraError("a peer", "msgspec and cryptography", "peer") from None
 
-from d2dfl.peer import auditing, preflight, reports
-from d2dfl.peer.datapoints import arrays, take_in
-from d2dfl.peer.forgetting import forgettable
+from d2dfl.peer import auditing, preflight, reports, service
+from d2dfl.peer.datapoints import arrays
 from d2dfl.peer.home import MOST_LABELS, Home, make_home
-from d2dfl.peer.moves import MoveFile
-from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
-from d2dfl.peer.store.store import StoreFullError
-from d2dfl.peer.transports.zenoh import check_free
 
 if TYPE_CHECKING:
-    from d2dfl.peer.discovery import GraphFile
-    from d2dfl.peer.peer import Peer
     from d2dfl.peer.store.store import Store
-
-
-Reasons = dict[tuple[bytes, str], str]  # receiver, label → why it gets less than the graph wants
 
 
 def labels_of(text: str) -> tuple[str, ...]:
@@ -61,18 +46,7 @@ def init_and_print(folder: Path, name: str, data: str, labels: str, listen: str,
 
 
 def join_and_print(folder: Path, admission: Path) -> None:
-    home = Home(folder)
-    try:
-        with locked(folder):
-            roster = home.join(admission)
-        say(f"{home.settings.name} is in the roster number {roster.number}, with {len(roster.members) - 1} others")
-    except TakenError:
-        from d2dfl.storage import read_json, read_text
-
-        content = read_json(admission, "an admission")
-        wish = read_text(admission) if content.get("kind") == "roster" else str(content.get("roster"))
-        _wish(folder, {"roster": wish})
-        say("the peer runs: it will look at the roster within a second")
+    say(service.join(Home(folder), admission))
 
 
 def policy_and_print(folder: Path, sign: bool) -> None:
@@ -120,14 +94,24 @@ def check_and_print(folder: Path, seconds: float) -> None:
         wrong += not fine
         sys.stdout.write(plain(f"{'ok   ' if fine else 'WRONG'} {what}: {said}") + "\n")
     if not wrong and seconds:
-        with opened(home) as store:
-            for name, link in preflight.who_answers(home, store, seconds).items():
-                fine, said = preflight.compared(link)
-                wrong += not fine
-                mark = "WRONG" if not fine else "-    " if link.round_trip_s is None else "ok   "
-                sys.stdout.write(plain(f"{mark} {name}: {said}") + "\n")
+        try:
+            with service.opened(home) as store:
+                wrong = _greet_and_print(home, store, seconds)
+        except TakenError:
+            sys.stdout.write("-     others: this peer runs; `d2dfl peer status` shows its links\n")
     if wrong:
         raise UserError(f"{wrong} of these would go wrong")
+
+
+def _greet_and_print(home: Home, store: "Store", seconds: float) -> int:
+    """Who answers; how many of them something is wrong with."""
+    wrong = 0
+    for name, link in preflight.who_answers(home, store, seconds).items():
+        fine, said = preflight.compared(link)
+        wrong += not fine
+        mark = "WRONG" if not fine else "-    " if link.round_trip_s is None else "ok   "
+        sys.stdout.write(plain(f"{mark} {name}: {said}") + "\n")
+    return wrong
 
 
 def preview_and_print(folder: Path, graph: Path | None) -> None:
@@ -140,106 +124,26 @@ def preview_and_print(folder: Path, graph: Path | None) -> None:
         sys.stdout.write("nothing would go from this device: no link, no datapoint or nobody else in the roster\n")
 
 
-@contextmanager
-def opened(home: Home) -> Iterator["Store"]:
-    """The store, alone: no other process works in this folder."""
-    with locked(home.folder):
-        store = home.store()
-        try:
-            yield store
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
-            raise UserError(f"the store of {home.settings.name} is damaged: {error!s:.120}") from None
-        except (StoreFullError, sqlite3.DatabaseError) as error:
-            raise UserError(
-                f"the store of {home.settings.name} cannot be written: {error or 'the disk is full'}"
-            ) from None
-        finally:
-            store.close()
-
-
 def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float, moves: Path | None = None) -> None:
-    home, clock = Home(folder), Clock()
-    with opened(home) as store:
-        preflight.check_clock(store, clock())
-        roster, _ = home.roster(store)
-        preflight.check_certificate(home, home.key().public)
-        check_free(home.settings.listen)
-        watch = None if moves is None else MoveFile(moves)
-        found = home.graph(store.own, graph)
-        came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
-        if came:
-            say(f"took in {came:,} datapoints")
-        done, reasons = _run(home, store, clock, found, stay, seconds, watch)
-        if reasons is None:
-            raise UserError(
-                f"found no graph with the others in {seconds:g} s: nothing has moved; `d2dfl peer check` says who answers"
-            )
-        roster, _ = home.roster(store)  # it may have grown
-        for (receiver, label), why in sorted(reasons.items()):
-            say(f"not all of {label} went to {roster.name_of(receiver)}: {why}")
-        held = sum(store.counts().values())
-        left = len(store.open_outgoing())
-        say(
-            f"holds {held:,} datapoints"
-            + ("" if done else f"; {left} transfers are open, and go on with the next start")
+    home = Home(folder)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        result = service.run(home, graph, stay=stay, seconds=seconds, moves=moves, say=say)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("everything that was agreed is kept: the next start goes on") from None
+    if not result.found:
+        raise UserError(
+            f"found no graph with the others in {seconds:g} s: nothing has moved; `d2dfl peer check` says who answers"
         )
-
-
-def _found(peer: "Peer") -> None:
-    """Once the links are settled."""
-    from d2dfl.peer.negotiation.negotiation import Negotiation
-
-    talk = peer.discovery
-    if isinstance(talk, Negotiation) and talk.attempt is not None:
-        takers, givers = len(talk.links() or {}), len(talk.senders())
-        say(
-            f"found the graph with {len(talk.members) - 1} others in {talk.ended_s - talk.began_s:.1f} s, "
-            f"{talk.attempt.sent.total():,} messages from here: gives to {takers}, gets from {givers}"
-        )
+    for (receiver, label), why in sorted(result.short.items()):
+        say(f"not all of {label} went to {receiver}: {why}")
+    left = f"; {result.open_transfers} transfers are open, and go on with the next start"
+    say(f"holds {result.holds:,} datapoints" + ("" if result.done else left))
 
 
 def _stop(*_: object) -> None:
     """A service manager's way to say Ctrl-C."""
     raise KeyboardInterrupt
-
-
-def _run(
-    home: Home,
-    store: "Store",
-    clock: Clock,
-    graph: "GraphFile | None",
-    stay: bool,
-    seconds: float,
-    watch: MoveFile | None,
-) -> tuple[bool, Reasons | None]:
-    """Whether the round was ended, and why less was given than the graph wants; None where there is no graph."""
-    from d2dfl.peer.transports.zenoh import ZenohTransport
-
-    inbox: Queue[bytes] = Queue(WAITING)
-    roster, _ = home.roster(store)
-    others = [member.address for member in roster.others(store.own)]
-    transport = ZenohTransport(store.own, home.settings.listen, others, home.files, inbox)
-    try:
-        peer = home.peer(store, clock())
-        peer.follow(home.discovery(peer, clock()) if graph is None else graph)
-        running = Running(home, peer, transport, inbox, clock)
-        running.tell = _found
-        if watch is not None:
-            running.watch = watch
-        signal.signal(signal.SIGTERM, _stop)
-        try:
-            done = running.until_done(stay, seconds)
-            known = peer.discovery is not None and peer.discovery.links() is not None
-            return done, peer.giving.reasons if known else None
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("everything that was agreed is kept: the next start goes on") from None
-        finally:
-            running.write_links()
-            if watch is not None:
-                watch.close()
-            peer.close(clock())
-    finally:
-        transport.close()
 
 
 def status_and_print(folders: list[Path], as_json: bool) -> None:
@@ -284,28 +188,13 @@ def audit_and_print(folder: Path, action: str, against: list[Path], as_json: boo
 
 
 def forget_and_print(folder: Path, points: list[int]) -> None:
-    home = Home(folder)
-    with reports.reading(home) as store:
-        forgettable(store, points)
-        used = store.used_in(store.own, points)
-    try:
-        with opened(home) as store:
-            peer = home.peer(store, time.time())
-            peer.forgetting.order(points, time.time())
-            waiting = len({receiver for _, receiver in store.pending_orders()})
-            peer.close(time.time())
-    except TakenError:
-        _wish(folder, {"forget": points})
+    waiting, used = service.forget(Home(folder), points)
+    if waiting is None:
         say("the peer runs: it will tell the receivers within a second; `d2dfl peer status` says who has confirmed")
     else:
         say(f"forgotten here; {waiting} receivers are told when this peer runs")
     for name in used:
         say(f"was used in the training {name}: that is not undone")
-
-
-def _wish(folder: Path, wish: dict[str, object]) -> None:
-    make_folder(folder / WISHES)
-    write_whole(folder / WISHES / f"{time.time_ns()}-{secrets.token_hex(4)}.json", json.dumps(wish).encode())
 
 
 def export_and_print(folder: Path, out: Path) -> None:

@@ -77,6 +77,16 @@ def check_clock(store: Store, now: float | None = None) -> str:
     return datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+def before_a_run(home: Home, store: Store, now: float) -> None:
+    """Refuse what would go wrong, before anything is changed."""
+    from d2dfl.peer.transports.zenoh import check_free
+
+    check_clock(store, now)
+    home.roster(store)
+    check_certificate(home, home.key().public)
+    check_free(home.settings.listen)
+
+
 def _policy(home: Home, store: Store) -> str:
     policy = home.policy(store)
     if policy.number < int(store.fact("policy") or 0):
