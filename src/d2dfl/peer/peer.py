@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from d2dfl.errors import UserError
 from d2dfl.peer.answering import Answering
-from d2dfl.peer.discovery import DiscoveryProtocol, graph_document
+from d2dfl.peer.discovery import DiscoveryProtocol, graph_document, settled
 from d2dfl.peer.forgetting import Forgetting
 from d2dfl.peer.giving import Giving
 from d2dfl.peer.handover.limits import Limits
@@ -182,15 +182,11 @@ class Peer:
 
     def note_graph(self, now: float) -> None:
         """Once links are settled they are written down: the next start goes on with them."""
-        if self.discovery is None or not self.discovery.keeps or self.discovery.links() is None:
+        links = None if self.discovery is None or not self.discovery.keeps else self.discovery.links()
+        if self.discovery is None or links is None:
             return
-        document = graph_document(self.discovery)
-        if document != self.store.fact("graph"):
-            given = sum(sum(amounts.values()) for amounts in (self.discovery.links() or {}).values())
-            self.store.apply(
-                [Fact("graph", document), Note("graph", points=given, text=f"round {self.discovery.round.hex()[:16]}")],
-                now,
-            )
+        if graph_document(self.discovery) != self.store.fact("graph"):
+            self.store.apply(settled(self.discovery, links), now)
             self.giving.look_again(now)
 
     def probe(self, now: float) -> None:
