@@ -199,6 +199,27 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("size", [0, 4096, 20_000, 1_000_000])
+def test_a_disk_that_is_full_leaves_no_half_of_a_device(size: int) -> None:
+    """No file of the process may grow beyond so many bytes: keys and papers first, then the store."""
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); import d2dfl.cli.peer; "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+        "sys.argv = ['d2dfl', 'peer', 'init', '--name', 'k', '--data', 'data', '--home', 'k']; "
+        "import d2dfl.__main__ as m; m.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False, cwd=Path.cwd()
+    )
+    whole = done.returncode == 0
+    assert whole == (size == 1_000_000), done.stderr
+    assert Path("k").exists() == whole
+    if not whole:
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "cannot" in done.stderr
+        assert done.returncode == 2
+
+
 def broken(monkeypatch: pytest.MonkeyPatch) -> Home:
     home = device(monkeypatch, "kitchen", 7606)
     write_graph([], [])

@@ -22,7 +22,8 @@ except ImportError:
 
 from d2dfl.peer import auditing, preflight, reports, service
 from d2dfl.peer.datapoints import arrays
-from d2dfl.peer.home import MOST_LABELS, Home, make_home
+from d2dfl.peer.home import Home, make_home
+from d2dfl.peer.settings import MOST_LABELS
 
 if TYPE_CHECKING:
     from d2dfl.peer.store.store import Store
