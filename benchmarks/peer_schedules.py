@@ -3,8 +3,8 @@
     python benchmarks/peer_schedules.py --schedules 100000 --jobs 2
     python benchmarks/peer_schedules.py --seed 57            (one schedule, with its figures)
 
-Loss, delay, doubled, reordered, replayed and changed frames, partitions of one direction, full disks, crashes before any
-store operation and before a transaction ends, policies that change, orders to forget. After every event the invariants of
+Loss, delay, doubled, reordered, replayed and changed frames, partitions of one direction, slow and full disks, crashes before
+any store operation and before a transaction ends, policies that change, orders to forget. After every event the invariants of
 d2dfl.peer.simulator.invariants are checked, and after the last fault everything must settle.
 """
 
@@ -28,6 +28,7 @@ def figures(fleet: Fleet) -> Counter[str]:
         frames=fleet.frames,
         pieces=fleet.checks.pieces,
         crashes=fleet.crashes,
+        waited=fleet.waited,  # for a slow disk
         transfers=sum(d.store.db.execute("SELECT count(*) FROM outgoing").fetchone()[0] for d in fleet.devices),
         forgotten=len(fleet.checks.gone),
     )

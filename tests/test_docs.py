@@ -2,12 +2,16 @@
 
 import re
 import runpy
+import shlex
 import sys
 from pathlib import Path
 
 import pytest
+from click import Context, Group
 from matplotlib.testing.compare import compare_images
+from typer.main import get_command
 
+from d2dfl.cli.app import app
 from main_run import CURVES, draw_curves, main_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,3 +74,17 @@ def test_every_package_has_a_box_in_the_house_and_an_arrow() -> None:
     del house["imports"].__globals__["SAYS"]["live"]
     with pytest.raises(SystemExit, match="give its package one in SAYS"):
         house["imports"]()
+
+
+def test_commands_of_the_page_on_devices_can_be_typed() -> None:
+    text = (ROOT / "docs" / "devices.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\$ d2dfl (.*?)(?:\s+(?:>|#).*)?$", text, flags=re.M)
+    lines += [line for line in re.findall(r"`d2dfl ([^`]+)`", text) if len(line.split()) > 2]
+    assert len(lines) > 20
+    for line in lines:
+        command, words = get_command(app), shlex.split(line)
+        while isinstance(command, Group):
+            found = command.get_command(Context(command), words.pop(0))
+            assert found is not None, line
+            command = found
+        command.make_context("d2dfl", words)  # raises where an option is missing or unknown

@@ -35,11 +35,11 @@ def mutated(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Path, Re
 
 def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
     """A peer with data, in a fleet of two; of each file its path, its content, and who reads it."""
-    from d2dfl.cli.peer.running import opened
     from d2dfl.peer import auditing, preflight, reports
     from d2dfl.peer.datapoints import arrays, take_in
     from d2dfl.peer.home import Home, make_home
     from d2dfl.peer.owner import FleetFolder, read_request
+    from d2dfl.peer.service import opened
     from d2dfl.peer.trace import network_of, trace_of
 
     fleet = FleetFolder(folder / "fleet")

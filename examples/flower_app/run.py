@@ -10,6 +10,7 @@ Telemetry, the check for updates and the installation of packages at run time ar
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,6 @@ from d2dfl.peer.transports.zenoh import free_ports
 
 HERE = Path(__file__).parent
 CLASSES = 10
-LONGEST_S = 600.0
 SETTINGS = {"interval": 40, "batch": 16, "learning-rate": 0.05, "momentum": 0.9}
 
 
@@ -61,8 +61,8 @@ def environment(venv: Path, flower_home: Path) -> dict[str, str]:
 class Flower:
     """A SuperLink and SuperNodes on loopback, for as long as the block lasts."""
 
-    def __init__(self, venv: Path, folder: Path, homes: Sequence[Path]) -> None:
-        self.venv, self.folder, self.homes = venv, folder, homes
+    def __init__(self, venv: Path, folder: Path, homes: Sequence[Path], longest_s: float) -> None:
+        self.venv, self.folder, self.homes, self.longest_s = venv, folder, homes, longest_s
         self.environment = environment(venv, folder / "flower-home")
         self.running: list[subprocess.Popen[bytes]] = []
         self.address = ""
@@ -102,7 +102,7 @@ class Flower:
         written = " ".join(f"{name}={json.dumps(value)}" for name, value in config.items())
         result = Path(str(config["result"]))
         command = [str(self.venv / "bin" / "flwr"), "run", str(HERE), "peers", "--run-config", written]
-        end = time.monotonic() + LONGEST_S
+        end = time.monotonic() + self.longest_s
         for _ in range(60):  # until the SuperLink listens
             said = subprocess.run(
                 command, env=self.environment, capture_output=True, text=True, timeout=120, check=False
@@ -152,23 +152,24 @@ def main() -> int:
     parser.add_argument("--venv", type=Path, default=HERE / ".venv", help="where Flower is, or is to be")
     parser.add_argument("--rounds", type=int, default=5, help="few: Flower starts a process for each device and round")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--longest", type=float, default=600.0, help="seconds that the training may take")
     options = parser.parse_args()
     homes = sorted(path.parent for path in options.fleet.glob("device-*/peer.toml"))
     if not homes:
         parser.error(f"{options.fleet} holds no devices: make some with d2dfl fleet demo --out {options.fleet}")
     make_venv(options.venv)
-    with tempfile.TemporaryDirectory(prefix="d2dfl-flower-") as name:
-        folder = Path(name)
-        test = load("digits", seed=0)
-        np.savez(
-            folder / "test.npz",
-            inputs=np.asarray(test.test_inputs, dtype=np.float32),
-            targets=np.asarray(test.test_targets),
-        )
-        files = {"test": str(folder / "test.npz"), "result": str(folder / "result.json")}
-        with Flower(options.venv, folder, homes) as flower:
-            config = {**SETTINGS, **files, "nodes": len(homes), "rounds": options.rounds, "seed": options.seed}
-            trained = flower.train(config)
+    folder = Path(tempfile.mkdtemp(prefix="d2dfl-flower-"))  # kept with the logs if the training fails
+    test = load("digits", seed=0)
+    np.savez(
+        folder / "test.npz",
+        inputs=np.asarray(test.test_inputs, dtype=np.float32),
+        targets=np.asarray(test.test_targets),
+    )
+    files = {"test": str(folder / "test.npz"), "result": str(folder / "result.json")}
+    with Flower(options.venv, folder, homes, options.longest) as flower:
+        config = {**SETTINGS, **files, "nodes": len(homes), "rounds": options.rounds, "seed": options.seed}
+        trained = flower.train(config)
+    shutil.rmtree(folder)
     simulated = simulate(homes, options.rounds, options.seed)
     print(
         f"Flower over {len(homes)} stores: accuracy {trained:.3f} after {options.rounds} rounds; the simulator on the same holdings: {simulated:.3f}"

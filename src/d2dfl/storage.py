@@ -11,7 +11,7 @@ import re
 import secrets
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -206,6 +206,22 @@ def make_folder(folder: Path) -> None:
     except (OSError, ValueError) as error:
         reason = "there is a file of this name" if isinstance(error, FileExistsError) else _reason(error)
         raise UserError(f"cannot make the folder {str(folder)!r}: {reason}") from None
+
+
+@contextmanager
+def new_files(folder: Path, names: Sequence[str]) -> Iterator[None]:
+    """Files of these names that the block makes in a folder: all of them, or none, and then not the folder either if it was not there."""
+    there, before = folder.exists(), {name for name in names if (folder / name).exists()}
+    make_folder(folder)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # what led here is to be told
+            for name in set(names) - before:
+                (folder / name).unlink(missing_ok=True)
+            if not there:
+                folder.rmdir()
+        raise
 
 
 @contextmanager

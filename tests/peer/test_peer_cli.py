@@ -1,6 +1,7 @@
 """The commands of a device and of a fleet, and what they say to bad input."""
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -60,17 +61,21 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert "signed: policy number 2" in said.err
     assert said.out == "grant hall: 100 each of cat, dog, until 2099-01-01\n"
     write_graph([[1.0, 5.0, 2.0]], [[0, 1]])
-    store = kitchen.store()
-    from d2dfl.peer.datapoints import take_in
-
-    take_in(store, "data", kitchen.folder, kitchen.settings.labels, time.time())
-    store.close()
+    before = (kitchen.folder / "store.db").read_bytes()
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
     assert capsys.readouterr().out.splitlines() == [
         "hall: 1 of 1 with label cat",
         "hall: 2 of 5 with label dog (there are no more)",
         "hall: 0 of 2 with label fox (the policy does not grant it)",
     ]
+    assert (kitchen.folder / "store.db").read_bytes() == before  # the shards count, and are not taken in yet
+    store = kitchen.store()
+    from d2dfl.peer.datapoints import take_in
+
+    take_in(store, "data", kitchen.folder, kitchen.settings.labels, time.time())
+    store.close()
+    assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
+    assert "hall: 2 of 5 with label dog (there are no more)" in capsys.readouterr().out
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "hall") == 0
     assert (
         capsys.readouterr().out
@@ -129,6 +134,8 @@ def test_forget_and_export_and_audit(monkeypatch: pytest.MonkeyPatch, capsys: py
     with locked(home.folder):  # as if it were running
         assert call(monkeypatch, "peer", "forget", "4", "--home", "kitchen") == 0
         assert call(monkeypatch, "peer", "run", "--stay", "--home", "kitchen") == 2
+        assert call(monkeypatch, "peer", "check", "--home", "kitchen") == 0
+        assert "this peer runs" in capsys.readouterr().out
     wishes = [json.loads(path.read_text()) for path in (home.folder / "wishes").glob("*.json")]
     assert wishes == [{"forget": [4]}]
     capsys.readouterr()
@@ -143,11 +150,40 @@ def test_forget_and_export_and_audit(monkeypatch: pytest.MonkeyPatch, capsys: py
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["peer", "forget", "0"], "there never was a datapoint 0 of this device: it has taken in none yet"),
+        (["peer", "check", "--seconds", "1"], "Address already in use"),
+        (["peer", "run", "--for", "nan"], "Invalid value for '--for': nan is no number"),
+        (["peer", "run", "--for", "1"], "Address already in use"),
+    ],
+)
+def test_what_is_refused_leaves_the_store_as_it_was(
+    arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
+    from d2dfl.peer.transports.zenoh import free_ports
+
+    (port,) = free_ports(1)
+    home = device(monkeypatch, "kitchen", port)
+    before = (home.folder / "store.db").read_bytes()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        capsys.readouterr()
+        assert call(monkeypatch, *arguments, "--home", "kitchen") == 2
+    assert said in capsys.readouterr().err
+    assert (home.folder / "store.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
         (["peer", "status"], "is no folder of a peer"),
         (["peer", "run"], "is no folder of a peer"),
         (["peer", "init", "--name", "Küche", "--data", "x"], "will not do"),
         (["peer", "init", "--name", "k", "--data", "x", "--listen", "nowhere"], "give host:port"),
         (["peer", "init", "--name", "k", "--data", "x", "--labels", "a,a"], "stands twice"),
+        (["peer", "init", "--name", "k", "--data", "x", "--labels", "0"], "give 1 to 10,000"),
+        (["peer", "init", "--name", "k", "--data", "x", "--labels", "20000"], "give 1 to 10,000"),
         (["fleet", "approve", "none.request"], "there is no file"),
         (["fleet", "status"], "there is no peer's folder here"),
         (["fleet", "revoke", "kitchen"], "holds no fleet"),
@@ -161,6 +197,27 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     assert said in error
     assert len(error.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [0, 4096, 20_000, 1_000_000])
+def test_a_disk_that_is_full_leaves_no_half_of_a_device(size: int) -> None:
+    """No file of the process may grow beyond so many bytes: keys and papers first, then the store."""
+    code = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); import d2dfl.cli.peer; "
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size})); "
+        "sys.argv = ['d2dfl', 'peer', 'init', '--name', 'k', '--data', 'data', '--home', 'k']; "
+        "import d2dfl.__main__ as m; m.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False, cwd=Path.cwd()
+    )
+    whole = done.returncode == 0
+    assert whole == (size == 1_000_000), done.stderr
+    assert Path("k").exists() == whole
+    if not whole:
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "cannot" in done.stderr
+        assert done.returncode == 2
 
 
 def broken(monkeypatch: pytest.MonkeyPatch) -> Home:
@@ -177,6 +234,14 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Home:
         (lambda f: (f / "peer.toml").write_text("name = 3"), "labels is None"),
         (lambda f: (f / "peer.toml").write_text((f / "peer.toml").read_text() + "speed = 1\n"), "no limit 'speed'"),
         (lambda f: (f / "data" / "one.npz").write_bytes(b"no archive"), "one.npz"),
+        (
+            lambda f: np.savez(f / "data" / "two.npz", inputs=np.zeros((1, 2)), targets=np.array([3])),
+            "two.npz has targets that are no numbers of labels",
+        ),
+        (
+            lambda f: np.savez(f / "data" / "two.npz", inputs=np.zeros((1, 3)), targets=np.array([0])),
+            "two.npz has inputs <f8:3, and others here have <f8:2",
+        ),
         (lambda f: (f / "certificate.pem").write_bytes(b"none"), "no certificate in PEM"),
         (lambda f: (f / "store.db").write_bytes(b"no database" * 500), "cannot use the store"),
         (
@@ -199,6 +264,15 @@ def test_a_broken_folder_is_one_sentence_and_nothing_changes(
     assert said in error
     assert len(error.strip().splitlines()) == 1
     assert {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_check_looks_at_data_as_a_run_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = broken(monkeypatch)
+    np.savez(home.folder / "data" / "two.npz", inputs=np.zeros((1, 2)), targets=np.array([3]))
+    assert call(monkeypatch, "peer", "check", "--seconds", "0", "--home", "kitchen") == 2
+    assert "WRONG data: two.npz has targets that are no numbers of labels" in capsys.readouterr().out
 
 
 def test_a_clock_that_is_wrong_by_a_year(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

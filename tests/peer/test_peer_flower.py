@@ -75,6 +75,22 @@ def test_without_a_fleet_it_says_how_to_have_one(tmp_path: Path) -> None:
     assert "holds no devices" in said.stderr
 
 
+def test_a_training_that_fails_keeps_its_logs(script: ModuleType, homes: list[Path], tmp_path: Path) -> None:
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    for name, said in (("flwr", "exit 0"), ("flower-superlink", "echo out of order; exit 3"), ("flower-supernode", "")):
+        (programs / name).write_text(f"#!/bin/sh\n{said}\n")
+        (programs / name).chmod(0o700)
+    command = [sys.executable, str(APP / "run.py"), str(homes[0].parent), "--venv", str(tmp_path / "venv")]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert done.returncode == 1
+    assert "see the logs in" in done.stderr
+    logs = Path(done.stderr.strip().rpartition(" ")[2])
+    assert (logs / "flower-superlink-0.log").read_text() == "out of order\n"
+
+
 if VENV:
 
     def test_flower_trains_over_the_stores(homes: list[Path]) -> None:

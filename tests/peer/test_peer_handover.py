@@ -1,5 +1,9 @@
 """Datapoints change hands exactly once, whatever is lost on the way."""
 
+import ast
+import inspect
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
@@ -9,6 +13,7 @@ from small_fleet import NOON_S, Small, rules
 from d2dfl.peer.discovery import FixedGraph
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.handover.table import OPEN, RECEIVER, SENDER
+from d2dfl.peer.peer import Peer
 from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.wire import messages as say
 
@@ -260,3 +265,22 @@ def test_a_link_of_many_transfers_is_followed_to_its_end_and_no_further() -> Non
     assert small.peers[0].giving.idle
     assert "not-taken" not in small.kinds(1)
     assert small.prints(0) in small.peers[1].finished
+
+
+OUTSIDE = {"asyncio", "datetime", "multiprocessing", "os", "queue", "random", "secrets", "select", "socket", "ssl", "subprocess", "threading", "time", "zenoh"}  # fmt: skip
+MACHINE = ("peer", "answering", "giving", "forgetting", "probing", "refusals", "policy", "surroundings")
+
+
+def test_a_peer_knows_no_socket_clock_thread_or_random_source() -> None:
+    folder = Path(inspect.getfile(Peer)).parent
+    files = [folder / f"{name}.py" for name in MACHINE]
+    for part in ("handover", "negotiation", "wire"):
+        files += sorted((folder / part).glob("*.py"))
+    assert len(files) > 20
+    for file in files:
+        lines = list(ast.walk(ast.parse(file.read_text())))
+        named = {one.name for line in lines if isinstance(line, ast.Import) for one in line.names}
+        named |= {line.module for line in lines if isinstance(line, ast.ImportFrom) and line.module}
+        allowed = {"datetime"} if file.name == "policy.py" else set()  # dates of a file, never today's
+        assert not {name.partition(".")[0] for name in named} & OUTSIDE - allowed, file
+        assert not any("transports" in name or "runtime" in name for name in named), file

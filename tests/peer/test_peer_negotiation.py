@@ -221,6 +221,14 @@ def test_what_was_found_is_handed_over_and_kept() -> None:
         assert dict(rows.fetchall()) == row
     kept = json.loads(fleet.stores[0].fact("graph"))
     assert set(kept["links"]) == {fleet.prints[taker].hex() for giver, taker in fleet.edges() if giver == 0}
+    lines = [json.loads(content) for _, content, _ in fleet.stores[0].audit()]
+    asked = {line["peer"]: line["text"] for line in lines if line["kind"] == "asked"}
+    assert asked == {
+        fleet.prints[taker].hex(): ", ".join(f"{number} of {label}" for label, number in row.items())
+        for (giver, taker), row in fleet.amounts().items()
+        if giver == 0
+    }
+    assert asked
 
 
 BAD = {

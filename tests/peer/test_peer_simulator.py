@@ -24,6 +24,7 @@ def test_nothing_is_lost_doubled_or_shared_without_a_grant(part: int) -> None:
     assert sums["crashes"] > 100  # and all of it really happened
     assert sums["transfers"] > 400
     assert sums["forgotten"] > 100
+    assert sums["waited"] > 100
 
 
 def test_the_same_with_real_keys() -> None:

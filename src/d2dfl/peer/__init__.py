@@ -1,7 +1,7 @@
 """One process a device: the same graph, real datapoints over a real network, and nothing shared without its owner's consent.
 
 `peer.py` is the whole device without I/O; `handover/` says how datapoints change hands exactly once; `runtime.py` gives it a
-thread, a clock and a transport. Neither torch nor a compiler is loaded unless `dataset` is asked for.
+thread, a clock and a transport. Neither torch nor a compiler is loaded unless `dataset` is asked for. What the commands do is here for Python, too (`service.py`).
 """
 
 from importlib import import_module
@@ -9,12 +9,46 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from d2dfl.peer.datapoints import dataset
-    from d2dfl.peer.home import Home
+    from d2dfl.peer.home import Home, make_home
+    from d2dfl.peer.owner import FleetFolder, read_request
     from d2dfl.peer.peer import Peer
+    from d2dfl.peer.preflight import check
+    from d2dfl.peer.reports import preview, status
+    from d2dfl.peer.service import RunResult, forget, join, run
     from d2dfl.peer.store.store import Store
 
-__all__ = ["Home", "Peer", "Store", "dataset"]
-_HOMES = {"Home": "home", "Peer": "peer", "Store": "store.store", "dataset": "datapoints"}
+__all__ = [
+    "FleetFolder",
+    "Home",
+    "Peer",
+    "RunResult",
+    "Store",
+    "check",
+    "dataset",
+    "forget",
+    "join",
+    "make_home",
+    "preview",
+    "read_request",
+    "run",
+    "status",
+]
+_HOMES = {
+    "FleetFolder": "owner",
+    "Home": "home",
+    "Peer": "peer",
+    "RunResult": "service",
+    "Store": "store.store",
+    "check": "preflight",
+    "dataset": "datapoints",
+    "forget": "service",
+    "join": "service",
+    "make_home": "home",
+    "preview": "reports",
+    "read_request": "owner",
+    "run": "service",
+    "status": "reports",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -81,7 +81,9 @@ class Answering:
         peer.send(sender, say.Status(record.id, record.phase, record.next, peer.head))
 
     def _on_probe(self, sender: bytes, body: say.Probe, seen: Seen, now: float) -> None:
-        self.peer.links.setdefault(sender, Link()).hear(body.number, body.first)
+        link = self.peer.links.setdefault(sender, Link())
+        link.hear(body.number, body.first)
+        link.ahead_s = body.sent_s - now
         self.peer.send(sender, say.Echo(body.number, body.sent_s))
 
     def _on_echo(self, sender: bytes, body: say.Echo, seen: Seen, now: float) -> None:

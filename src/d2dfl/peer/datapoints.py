@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from d2dfl.data.arrays import read_npz
 from d2dfl.errors import UserError
-from d2dfl.peer.store.operations import Note
+from d2dfl.peer.store.operations import Note, Operation, TakeIn
 from d2dfl.peer.store.store import Store
 from d2dfl.peer.wire.messages import LARGEST_POINT
 from d2dfl.storage import read_bytes
@@ -25,8 +26,18 @@ Shards = Iterable[tuple[str, NDArray[Any], NDArray[Any]]]  # name, inputs, targe
 FORM = re.compile(r"([<>|][fiub][0-9]{1,2})((?::[0-9]{1,9}){0,8})")
 
 
-def read_shards(source: str, home: Path) -> Iterator[tuple[str, bytes, NDArray[Any], NDArray[Any]]]:
-    """(name, digest, inputs, targets) of all shards: of the files in a folder, or of `module.py:function`."""
+@dataclass(frozen=True)
+class Shard:
+    """Datapoints that come in together."""
+
+    name: str
+    digest: bytes
+    inputs: NDArray[Any]
+    targets: NDArray[Any]
+
+
+def read_shards(source: str, home: Path) -> Iterator[Shard]:
+    """All shards: of the files in a folder, or of `module.py:function`."""
     if ".py:" in source:
         yield from _own_shards(source, home)
         return
@@ -39,7 +50,7 @@ def read_shards(source: str, home: Path) -> Iterator[tuple[str, bytes, NDArray[A
         missing = [name for name in ("inputs", "targets") if name not in arrays]
         if missing:
             raise UserError(f"{path} has no {missing[0]}: a shard holds inputs and targets")
-        yield path.name, digest, np.asarray(arrays["inputs"]), np.asarray(arrays["targets"])
+        yield Shard(path.name, digest, np.asarray(arrays["inputs"]), np.asarray(arrays["targets"]))
 
 
 def shard_files(source: str, home: Path) -> set[tuple[str, int, int]]:
@@ -52,7 +63,7 @@ def shard_files(source: str, home: Path) -> set[tuple[str, int, int]]:
     return found
 
 
-def _own_shards(source: str, home: Path) -> Iterator[tuple[str, bytes, NDArray[Any], NDArray[Any]]]:
+def _own_shards(source: str, home: Path) -> Iterator[Shard]:
     from d2dfl.plugins import load_file
 
     file, _, name = source.rpartition(":")
@@ -61,45 +72,49 @@ def _own_shards(source: str, home: Path) -> Iterator[tuple[str, bytes, NDArray[A
         raise UserError(f"{file} has no function {name!r:.60}: name one that gives (name, inputs, targets)")
     for shard, inputs, targets in function():
         inputs, targets = np.ascontiguousarray(inputs), np.ascontiguousarray(targets)
-        yield str(shard), hashlib.sha256(inputs.tobytes() + targets.tobytes()).digest(), inputs, targets
+        yield Shard(str(shard), hashlib.sha256(inputs.tobytes() + targets.tobytes()).digest(), inputs, targets)
+
+
+def look_through(store: Store, source: str, home: Path, labels: tuple[str, ...]) -> Iterator[tuple[Shard, bool]]:
+    """All shards, and whether one is new; whatever a run would not take in is refused here."""
+    known = {name: bytes(digest) for name, digest in store.db.execute("SELECT name, digest FROM shards")}
+    form = store.form()
+    for shard in read_shards(source, home):
+        new = shard.name not in known
+        if new:
+            found = form_of(shard, labels)
+            if len(shard.inputs) and form not in (None, found):
+                raise UserError(f"{shard.name} has inputs {found}, and others here have {form}: a store has one form")
+            form = found if len(shard.inputs) else form
+        if known.setdefault(shard.name, shard.digest) != shard.digest:
+            raise UserError(f"the shard {shard.name!r} has changed since it was taken in: give new data a new name")
+        yield shard, new
 
 
 def take_in(store: Store, source: str, home: Path, labels: tuple[str, ...], now: float) -> int:
-    """Put new shards into the store, each whole or not at all; the number of datapoints that came in."""
-    known = {name: bytes(digest) for name, digest in store.db.execute("SELECT name, digest FROM shards")}
-    taken = 0
-    for name, digest, inputs, targets in read_shards(source, home):
-        if name in known:
-            if known[name] != digest:
-                raise UserError(f"the shard {name!r} has changed since it was taken in: give new data a new name")
-            continue
-        rows = list(_rows(name, inputs, targets, labels))
-        _insert(store, name, digest, rows)
-        store.apply([Note("taken-in", points=len(rows), text=name[:200])], now)
-        taken += len(rows)
-    return taken
+    """Put new shards into the store, all of them or none; the number of datapoints that came in."""
+    before = int(store.fact("points") or 0)
+    store.apply(_taken(store, source, home, labels), now)
+    return int(store.fact("points") or 0) - before
 
 
-def _insert(store: Store, name: str, digest: bytes, rows: list[tuple[str, str, bytes]]) -> None:
-    first = int(store.fact("points") or 0)
-    store.db.execute("BEGIN IMMEDIATE")
-    try:
-        store.db.execute("INSERT INTO shards VALUES (?, ?, ?)", (name, digest, len(rows)))
-        store.db.executemany(
-            "INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)",
-            [(store.own, first + place, *row) for place, row in enumerate(rows)],
-        )
-        store.db.execute("INSERT OR REPLACE INTO facts VALUES ('points', ?)", (first + len(rows),))
-        store.db.execute("COMMIT")
-    except BaseException:
-        store.db.execute("ROLLBACK")
-        raise
+def _taken(store: Store, source: str, home: Path, labels: tuple[str, ...]) -> Iterator[Operation]:
+    for shard, new in look_through(store, source, home, labels):
+        if new:
+            form = form_of(shard, labels)
+            dtype = np.dtype(form.partition(":")[0])
+            contents = [row.tobytes() for row in shard.inputs.astype(dtype, copy=False)]
+            rows = [
+                (labels[target], form, content)
+                for target, content in zip(shard.targets.tolist(), contents, strict=True)
+            ]
+            yield TakeIn(shard.name, shard.digest, rows)
+            yield Note("taken-in", points=len(rows), text=shard.name[:200])
 
 
-def _rows(
-    name: str, inputs: NDArray[Any], targets: NDArray[Any], labels: tuple[str, ...]
-) -> Iterator[tuple[str, str, bytes]]:
-    """(label, form, content) of each datapoint."""
+def form_of(shard: Shard, labels: tuple[str, ...]) -> str:
+    """What its datapoints look like; refused where they are none, or not as peer.toml says."""
+    name, inputs, targets = shard.name, shard.inputs, shard.targets
     if targets.ndim != 1 or inputs.ndim < 1 or len(inputs) != len(targets):
         raise UserError(f"{name} has inputs {inputs.shape} and targets {targets.shape}: give one target for each input")
     if targets.dtype.kind not in "iu" or (targets.size and not 0 <= targets.min() <= targets.max() < len(labels)):
@@ -114,8 +129,7 @@ def _rows(
         )
     if inputs[:1].nbytes > LARGEST_POINT:
         raise UserError(f"{name} has datapoints of {inputs[:1].nbytes:,} bytes: one may have {LARGEST_POINT:,}")
-    for row, target in zip(inputs.astype(dtype, copy=False), targets.tolist(), strict=True):
-        yield labels[target], form, row.tobytes()
+    return form
 
 
 def arrays(store: Store) -> tuple[NDArray[Any], NDArray[np.int64], list[tuple[bytes, int]]]:

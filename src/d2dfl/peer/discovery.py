@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from d2dfl.errors import UserError
 from d2dfl.peer.identity.roster import MOST_MEMBERS, Roster
+from d2dfl.peer.store.operations import Fact, Note, Operation
 from d2dfl.storage import read_json
 
 Links = Mapping[bytes, Mapping[str, int]]  # receiver → label → datapoints that this peer is to give
@@ -108,6 +109,17 @@ class GraphFile(FixedGraph):
         pairs = [(prints[one], prints[other], row) for (one, other), row in zip(self.edges, self.whole, strict=True)]
         self._links = {taker: row for giver, taker, row in pairs if giver == self.own and row}
         self._senders = frozenset(giver for giver, taker, row in pairs if taker == self.own and row)
+
+
+def settled(discovery: DiscoveryProtocol, links: Links) -> list[Operation]:
+    """What is written down once links are settled: the graph, and in the audit what each receiver has asked for."""
+    given = {who: sum(amounts.values()) for who, amounts in links.items()}
+    asked = [
+        Note("asked", who, points=given[who], text=", ".join(f"{n} of {label}" for label, n in row.items())[:500])
+        for who, row in links.items()
+    ]
+    graph = Note("graph", points=sum(given.values()), text=f"round {discovery.round.hex()[:16]}")
+    return [Fact("graph", graph_document(discovery)), graph, *asked]
 
 
 def graph_document(discovery: DiscoveryProtocol) -> str:

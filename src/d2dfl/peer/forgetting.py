@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from d2dfl.errors import UserError
 from d2dfl.peer.store.operations import Answered, Erase, Heard, Note, Operation, Order, Refuse, Seen, Stop
+from d2dfl.peer.store.store import Store
 from d2dfl.peer.wire.messages import MOST_FORGOTTEN, MOST_USES, Forget, Forgotten, decode_points
 
 if TYPE_CHECKING:
@@ -27,16 +28,7 @@ class Forgetting:
 
     def order(self, numbers: Sequence[int], now: float) -> bytes:
         """Forget datapoints of one's own everywhere. Transfers with them are stopped; the rest of these comes back."""
-        peer, chosen = self.peer, tuple(sorted(set(numbers)))
-        if not 0 < len(chosen) <= MOST_FORGOTTEN:
-            raise UserError(f"{len(chosen):,} datapoints are to be forgotten: give 1 to {MOST_FORGOTTEN:,} at once")
-        known = peer.store.fact("points") or 0
-        strange = [number for number in chosen if not 0 <= number < known]
-        if strange:
-            raise UserError(f"there never was a datapoint {strange[0]} of this device: they are 0 to {known - 1}")
-        chosen = tuple(number for number in chosen if not peer.store.is_forgotten(peer.own, number))
-        if not chosen:
-            raise UserError("that is forgotten already: `d2dfl peer status` says who has not confirmed it yet")
+        peer, chosen = self.peer, forgettable(self.peer.store, numbers)
         order = peer.new_id(repr(chosen).encode())
         receivers = tuple(sorted(peer.store.holders(chosen)))
         stopped = peer.store.transfers_with(chosen) & set(peer.giving.progress)
@@ -122,6 +114,22 @@ class Forgetting:
             for transfer in store.receiving(sender)
             if any(point.number in numbers for content in store.pieces(transfer) for point in decode_points(content))
         ]
+
+
+def forgettable(store: Store, numbers: Sequence[int]) -> tuple[int, ...]:
+    """Those of one's own datapoints that an order would be about; refused where it would be none."""
+    chosen = tuple(sorted(set(numbers)))
+    if not 0 < len(chosen) <= MOST_FORGOTTEN:
+        raise UserError(f"{len(chosen):,} datapoints are to be forgotten: give 1 to {MOST_FORGOTTEN:,} at once")
+    known = int(store.fact("points") or 0)
+    strange = [number for number in chosen if not 0 <= number < known]
+    if strange:
+        those = f"they are 0 to {known - 1}" if known else "it has taken in none yet"
+        raise UserError(f"there never was a datapoint {strange[0]} of this device: {those}")
+    chosen = tuple(number for number in chosen if not store.is_forgotten(store.own, number))
+    if not chosen:
+        raise UserError("that is forgotten already: `d2dfl peer status` says who has not confirmed it yet")
+    return chosen
 
 
 def _named(trainings: list[str]) -> list[str]:

@@ -1,42 +1,29 @@
 """A peer's folder: settings, keys, policy, certificate, store. Everything in it is checked when it is opened."""
 
 import json
-import re
 import time
-import tomllib
-import unicodedata
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.peer.discovery import DiscoveryProtocol, GraphFile, stored_graph
-from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.certificates import check_issued, validity
 from d2dfl.peer.identity.keys import Key, load_key, verify
 from d2dfl.peer.identity.roster import ADDRESS, NAME, Roster, make_request, open_roster
 from d2dfl.peer.identity.sealed import LARGEST
 from d2dfl.peer.negotiation.negotiation import Negotiation
-from d2dfl.peer.negotiation.settings import DiscoverySettings, read_discovery
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.policy import NOTHING, Policy, open_policy, read_rules, sign_policy
+from d2dfl.peer.settings import read_settings, read_settings_text
 from d2dfl.peer.store.operations import Fact
-from d2dfl.peer.store.store import Store
+from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.peer.surroundings import PeerSurroundings
 from d2dfl.peer.wire.negotiation import MOST_TOLD
-from d2dfl.storage import TakenError, locked, make_folder, read_bytes, read_json, read_text, write_whole
+from d2dfl.storage import TakenError, locked, new_files, read_bytes, read_json, read_text, write_whole
 
-LIMITS = {  # peer.toml → bounds
-    "points_a_day": (0, 1 << 40),
-    "bytes_a_day": (0, 1 << 50),
-    "bytes_a_second": (1, 1 << 40),
-    "memory_bytes": (1 << 21, 1 << 40),
-    "piece_bytes": (1 << 10, 1 << 20),
-}
-SETTINGS = ("name", "data", "labels", "listen", "keep", "graph", "probe_s", "limits", "discovery")
-MOST_LABELS = 10_000
+NEW_FILES = ("device.key", "owner.key", "store.db", "store.db-journal", "policy.toml", "policy.signed", "peer.toml")
 EMPTY_POLICY = """\
 # Who may have what of this device. Nothing else is shared. After a change: d2dfl peer policy --sign
 #
@@ -50,21 +37,6 @@ EMPTY_POLICY = """\
 # to = "*"
 # labels = ["9"]
 """
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What peer.toml says."""
-
-    name: str
-    data: str
-    labels: tuple[str, ...]
-    listen: str
-    keep: str = "move"
-    graph: str = ""
-    probe_s: float = 1.0
-    limits: Limits = field(default_factory=Limits)
-    discovery: DiscoverySettings = field(default_factory=DiscoverySettings)
 
 
 class Home:
@@ -177,8 +149,7 @@ class Home:
         elif not all(isinstance(parts.get(name), str) for name in ("roster", "certificate", "authority")):
             raise UserError(f"{admission} is no admission: give the file that `d2dfl fleet approve` wrote")
         document = parts["roster"].encode()
-        store = self.store()
-        try:
+        with _written(self.folder, self.key().fingerprint) as store:
             known = store.fact("roster_owner")
             roster = open_roster(document, None if known is None else bytes(known), verify, str(admission))
             if roster.active(self.key().fingerprint) is None:
@@ -193,9 +164,19 @@ class Home:
                     write_whole(self.folder / f"{part}.pem", parts[part].encode())
             if old is None or open_roster(bytes(old), roster.owner, verify).number < roster.number:
                 store.apply([Fact("roster_owner", roster.owner), Fact("roster", document)], time.time())
-        finally:
-            store.close()
         return roster
+
+
+@contextmanager
+def _written(folder: Path, own: bytes) -> Iterator[Store]:
+    """A store that takes something in; where it cannot, that is a sentence."""
+    store = Store(folder / "store.db", own)
+    try:
+        yield store
+    except StoreFullError as error:
+        raise UserError(f"cannot write {folder / 'store.db'}: {error or 'the disk is full'}") from None
+    finally:
+        store.close()
 
 
 def make_home(
@@ -223,75 +204,14 @@ def make_home(
     read_settings_text(settings, "peer.toml")
     device, owner = Key.new(), Key.new()
     wish = make_request(name, address, device, KeyBox(device).public)
-    make_folder(folder)
-    device.save(folder / "device.key")
-    owner.save(folder / "owner.key")
-    store = Store(folder / "store.db", device.fingerprint)
-    store.apply([Fact("owner", owner.public), Fact("labels", json.dumps(labels))], time.time())
-    store.close()
-    write_whole(folder / "policy.toml", EMPTY_POLICY.encode())
-    write_whole(folder / "policy.signed", sign_policy(read_rules(EMPTY_POLICY, "policy.toml"), 1, owner))
     request = folder / f"{name}.request"
-    write_whole(request, wish)
-    write_whole(folder / "peer.toml", settings.encode())  # last: a folder with it is whole
+    with new_files(folder, (*NEW_FILES, request.name)):
+        device.save(folder / "device.key")
+        owner.save(folder / "owner.key")
+        with _written(folder, device.fingerprint) as store:
+            store.apply([Fact("owner", owner.public), Fact("labels", json.dumps(labels))], time.time())
+        write_whole(folder / "policy.toml", EMPTY_POLICY.encode())
+        write_whole(folder / "policy.signed", sign_policy(read_rules(EMPTY_POLICY, "policy.toml"), 1, owner))
+        write_whole(request, wish)
+        write_whole(folder / "peer.toml", settings.encode())  # last: a folder with it is whole
     return request
-
-
-def read_settings(path: Path) -> Settings:
-    """peer.toml, checked."""
-    return read_settings_text(read_text(path, "peer.toml"), str(path))
-
-
-def read_settings_text(text: str, what: str) -> Settings:
-    try:
-        content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UserError(f"{what} is not readable as TOML: {error!s:.120}") from None
-    odd = [name for name in content if name not in SETTINGS]
-    if odd:
-        raise UserError(f"{what} holds {odd[0]!r:.60}: it may hold {', '.join(SETTINGS)}")
-    labels = content.get("labels")
-    if not isinstance(labels, list) or not 0 < len(labels) <= MOST_LABELS or not all(map(_is_label, labels)):
-        raise UserError(f"{what}: labels is {labels!r:.60}: give the names of all labels, the same on every device")
-    labels = [unicodedata.normalize("NFC", label) for label in labels]  # letters that look alike are alike
-    if len(set(labels)) < len(labels):
-        raise UserError(f"{what}: a label stands twice in labels")
-    for part in ("name", "data", "listen"):
-        if not isinstance(content.get(part), str):
-            raise UserError(f"{what}: {part} is {content.get(part)!r:.60}: give a text")
-    if not ADDRESS.fullmatch(content["listen"]):
-        raise UserError(f"{what}: listen is {content['listen']!r:.60}: give host:port")
-    keep, probe = content.get("keep", "move"), content.get("probe_s", 1.0)
-    if keep not in ("move", "copy"):
-        raise UserError(f'{what}: keep is {keep!r:.40}: give "move" or "copy"')
-    if not isinstance(probe, int | float) or isinstance(probe, bool) or not 0.1 <= probe <= 3600:
-        raise UserError(f"{what}: probe_s is {probe!r:.40}: give seconds between probes, 0.1 to 3600")
-    limits, discovery = _limits(content.get("limits", {}), what), read_discovery(content.get("discovery", {}), what)
-    graph = content.get("graph", "")
-    return Settings(
-        content["name"],
-        content["data"],
-        tuple(labels),
-        content["listen"],
-        keep,
-        str(graph),
-        float(probe),
-        limits,
-        discovery,
-    )
-
-
-def _is_label(label: Any) -> bool:
-    return isinstance(label, str) and re.fullmatch(r"[^\x00-\x1f]{1,100}", label) is not None
-
-
-def _limits(given: Any, what: str) -> Limits:
-    if not isinstance(given, dict):
-        raise UserError(f"{what}: limits is {given!r:.40}: write [limits]")
-    for name, value in given.items():
-        if name not in LIMITS:
-            raise UserError(f"{what}: there is no limit {name!r:.60}: limits are {', '.join(LIMITS)}")
-        low, high = LIMITS[name]
-        if type(value) is not int or not low <= value <= high:
-            raise UserError(f"{what}: {name} is {value!r:.40}: give a whole number from {low:,} to {high:,}")
-    return Limits(**given)

@@ -10,7 +10,7 @@ from d2dfl.peer.identity.certificates import authority, certify
 from d2dfl.peer.identity.keys import Key, load_key, verify
 from d2dfl.peer.identity.roster import Member, Roster, open_request, open_roster
 from d2dfl.peer.identity.sealed import read_document
-from d2dfl.storage import make_folder, write_whole
+from d2dfl.storage import new_files, write_whole
 
 
 class FleetFolder:
@@ -25,11 +25,11 @@ class FleetFolder:
 
     def create(self) -> Key:
         """A new fleet without devices."""
-        make_folder(self.folder)
         owner = Key.new()
-        owner.save(self.folder / "fleet.key")
-        write_whole(self.folder / "authority.pem", authority(owner, datetime.datetime.now(datetime.UTC)))
-        write_whole(self.folder / "roster.json", Roster(0, owner.public, ()).sealed(owner))
+        with new_files(self.folder, ("fleet.key", "authority.pem", "roster.json")):
+            owner.save(self.folder / "fleet.key")
+            write_whole(self.folder / "authority.pem", authority(owner, datetime.datetime.now(datetime.UTC)))
+            write_whole(self.folder / "roster.json", Roster(0, owner.public, ()).sealed(owner))
         return owner
 
     def key(self) -> Key:

@@ -11,12 +11,11 @@ or random source in here.
 import hashlib
 import hmac
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 from d2dfl.errors import UserError
 from d2dfl.peer.answering import Answering
-from d2dfl.peer.discovery import DiscoveryProtocol, graph_document
+from d2dfl.peer.discovery import DiscoveryProtocol, graph_document, settled
 from d2dfl.peer.forgetting import Forgetting
 from d2dfl.peer.giving import Giving
 from d2dfl.peer.handover.limits import Limits
@@ -26,12 +25,11 @@ from d2dfl.peer.identity.keys import Signer, Verify, fingerprint, verify
 from d2dfl.peer.identity.roster import Roster, open_roster
 from d2dfl.peer.policy import NOTHING, Policy, open_policy
 from d2dfl.peer.probing import Link
+from d2dfl.peer.refusals import Refusals
 from d2dfl.peer.store.operations import Fact, Note, Refuse, Spend
 from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.peer.wire import messages as say
-from d2dfl.peer.wire.frames import Frame, Writer, open_frame, read_frame
-
-REFUSALS_S = 60.0  # refused frames are counted, and written down so often: nobody fills the disk with them
+from d2dfl.peer.wire.frames import PLAIN, Frame, Writer, open_frame, read_frame
 
 
 class Peer:
@@ -63,8 +61,8 @@ class Peer:
         self.links: dict[bytes, Link] = {}
         self.finished: set[bytes] = set()  # who has said that it has nothing more for us in this round
         self.heard_s: dict[bytes, float] = {}
-        self.refused: Counter[str] = Counter()
-        self._refused_until_s = -math.inf
+        self.refused = Refusals()
+        self.greets_only = False
         self._outbox: list[tuple[bytes, bytes]] = []
         self._seen: dict[bytes, tuple[int, int]] = {}
         self._newest = 0  # policy that was obeyed, also while it could not be stored
@@ -90,6 +88,8 @@ class Peer:
         except say.WireError as error:
             self.refuse(str(error), now)
             return
+        if self.greets_only and not isinstance(body, PLAIN):
+            return  # as if it were lost
         before = self.last_seen(frame.sender)
         if frame.place <= before:
             self.refuse("replayed or late", now)
@@ -122,11 +122,11 @@ class Peer:
                     if member.fingerprint not in self.heard_s:  # it may not know us yet
                         self.send(member.fingerprint, say.RosterNews(self.roster_document))
                     self.greet(member.fingerprint)
-            if self.refused and now >= self._refused_until_s:
-                self._write_refusals(now)
+            if now >= self.refused.timer():
+                self.refused.write(self.store, now)
         except StoreFullError:
             self._hello_s = now + self.limits.hello_s
-            self._refused_until_s = now + self.limits.timeout_s
+            self.refused.due_s = now + self.limits.timeout_s
 
     def set_policy(self, data: bytes, now: float) -> str | None:
         """Obey a newer policy from now on. One that is older or not whole is refused, says why, and nothing is shared until a valid one comes."""
@@ -173,17 +173,20 @@ class Peer:
         self.finished.clear()
         self.giving.settled.clear()
 
+    def only_greet(self) -> None:
+        """From now on nothing moves: hellos, rosters and probes are said and heard, and nothing else."""
+        self.greets_only = True
+        self.giving.progress.clear()
+        self.forgetting.due_s.clear()
+        self._outbox.clear()
+
     def note_graph(self, now: float) -> None:
         """Once links are settled they are written down: the next start goes on with them."""
-        if self.discovery is None or not self.discovery.keeps or self.discovery.links() is None:
+        links = None if self.discovery is None or not self.discovery.keeps else self.discovery.links()
+        if self.discovery is None or links is None:
             return
-        document = graph_document(self.discovery)
-        if document != self.store.fact("graph"):
-            given = sum(sum(amounts.values()) for amounts in (self.discovery.links() or {}).values())
-            self.store.apply(
-                [Fact("graph", document), Note("graph", points=given, text=f"round {self.discovery.round.hex()[:16]}")],
-                now,
-            )
+        if graph_document(self.discovery) != self.store.fact("graph"):
+            self.store.apply(settled(self.discovery, links), now)
             self.giving.look_again(now)
 
     def probe(self, now: float) -> None:
@@ -204,11 +207,9 @@ class Peer:
 
     def timer(self) -> float:
         """When `tick` wants to be called."""
-        times = [self._hello_s, self.giving.timer(), self.forgetting.timer()]
+        times = [self._hello_s, self.giving.timer(), self.forgetting.timer(), self.refused.timer()]
         if self.discovery is not None:
             times.append(self.discovery.timer())
-        if self.refused:
-            times.append(self._refused_until_s)
         return min(times)
 
     def visible(self, receiver: bytes, now: float) -> dict[str, int]:
@@ -231,7 +232,7 @@ class Peer:
     def send(self, receiver: bytes, body: say.Body) -> None:
         """Sign a message and put it out; nobody outside of the roster is ever spoken to."""
         member = self.roster.active(receiver)
-        if member is None:
+        if member is None or (self.greets_only and not isinstance(body, PLAIN)):
             return
         try:
             self._outbox.append((receiver, self._writer.write(member, body)))
@@ -286,18 +287,9 @@ class Peer:
 
     def refuse(self, reason: str, now: float) -> None:
         """Count what was wrong; the audit tells of it within a minute."""
-        if not self.refused:
-            self._refused_until_s = max(now, self._refused_until_s)
-        self.refused[reason] += 1
-
-    def _write_refusals(self, now: float) -> None:
-        text = ", ".join(f"{number} {reason}" for reason, number in sorted(self.refused.items()))
-        self.store.apply([Note("refused-frames", points=self.refused.total(), text=text)], now)
-        self.refused.clear()
-        self._refused_until_s = now + REFUSALS_S
+        self.refused.add(reason, now)
 
     def close(self, now: float, why: Sequence[str] = ()) -> None:
         """The end of a run."""
-        if self.refused:
-            self._write_refusals(now)
+        self.refused.write(self.store, now)
         self.store.apply([Note("stopped", text="; ".join(why)[:200])], now)

@@ -9,15 +9,17 @@ from queue import Queue
 from typing import Any
 
 from d2dfl.errors import UserError
-from d2dfl.peer.datapoints import read_shards
+from d2dfl.peer.datapoints import look_through
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.certificates import validity
+from d2dfl.peer.probing import Link
 from d2dfl.peer.reports import reading
 from d2dfl.peer.runtime import WAITING, Clock, Running
 from d2dfl.peer.store.store import Store
 from d2dfl.storage import read_bytes
 
 LOW_DISK = 100 << 20
+CLOCKS_S = 3600.0  # clocks may be so far apart
 SOON = datetime.timedelta(days=30)
 
 
@@ -34,9 +36,9 @@ def check(home: Home) -> Iterator[tuple[str, bool, str]]:
         yield from _said("policy", lambda: _policy(home, store))
         fault = store.audit_fault()
         yield "audit", fault is None, fault or f"{store.head[0]} lines"
-    free = shutil.disk_usage(home.folder).free
-    yield "disk", free > LOW_DISK, f"{free / 2**30:.1f} GiB free"
-    yield from _said("data", lambda: _data(home))
+        free = shutil.disk_usage(home.folder).free
+        yield "disk", free > LOW_DISK, f"{free / 2**30:.1f} GiB free"
+        yield from _said("data", lambda: _data(home, store))
 
 
 def _said(what: str, look: Any) -> Iterator[tuple[str, bool, str]]:
@@ -75,6 +77,16 @@ def check_clock(store: Store, now: float | None = None) -> str:
     return datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
+def before_a_run(home: Home, store: Store, now: float) -> None:
+    """Refuse what would go wrong, before anything is changed."""
+    from d2dfl.peer.transports.zenoh import check_free
+
+    check_clock(store, now)
+    home.roster(store)
+    check_certificate(home, home.key().public)
+    check_free(home.settings.listen)
+
+
 def _policy(home: Home, store: Store) -> str:
     policy = home.policy(store)
     if policy.number < int(store.fact("policy") or 0):
@@ -82,35 +94,39 @@ def _policy(home: Home, store: Store) -> str:
     return f"number {policy.number}: {len(policy.grants)} grants, {len(policy.forbids)} forbids"
 
 
-def _data(home: Home) -> str:
+def _data(home: Home, store: Store) -> str:
     number = shards = 0
-    for _, _, inputs, _ in read_shards(home.settings.data, home.folder):
-        number, shards = number + len(inputs), shards + 1
+    for shard, _ in look_through(store, home.settings.data, home.folder, home.settings.labels):
+        number, shards = number + len(shard.inputs), shards + 1
     return f"{shards} shards, {number:,} datapoints"
 
 
-def who_answers(home: Home, seconds: float) -> dict[str, float | None]:
-    """Speak to everybody for some seconds: name → round trip, None where nobody answered."""
+def who_answers(home: Home, store: Store, seconds: float) -> dict[str, Link]:
+    """Greet everybody for some seconds, and move nothing: name → what is known of the link then."""
     from d2dfl.peer.transports.zenoh import ZenohTransport
 
-    store = home.store()
+    clock, inbox = Clock(), Queue[bytes](WAITING)
+    roster, _ = home.roster(store)
+    others = [member.address for member in roster.others(store.own)]
+    transport = ZenohTransport(store.own, home.settings.listen, others, home.files, inbox)
     try:
-        clock: Clock = Clock()
         peer = home.peer(store, clock(), "checked")
-        inbox: Queue[bytes] = Queue(WAITING)
-        others = [member.address for member in peer.roster.others(peer.own)]
-        transport = ZenohTransport(peer.own, home.settings.listen, others, home.files, inbox)
+        peer.only_greet()
         running = Running(home, peer, transport, inbox, clock)
-        try:
-            end = clock() + seconds
-            while clock() < end:
-                running.once()
-        finally:
-            transport.close()
-        found = {}
-        for member in peer.roster.others(peer.own):
-            link = peer.links.get(member.fingerprint)
-            found[member.name] = None if link is None else link.round_trip_s
-        return found
+        end = clock() + seconds
+        while clock() < end:
+            running.once()
     finally:
-        store.close()
+        transport.close()
+    return {member.name: peer.links.get(member.fingerprint, Link()) for member in peer.roster.others(peer.own)}
+
+
+def compared(link: Link) -> tuple[bool, str]:
+    """Whether an answer came, and the other's clock agrees with this one."""
+    if link.round_trip_s is None:
+        return True, "no answer"
+    said = f"answers in {1000 * link.round_trip_s:.1f} ms"
+    if abs(link.ahead_s) < CLOCKS_S:
+        return True, said
+    way = "ahead of" if link.ahead_s > 0 else "behind"
+    return False, f"{said}, and its clock is {abs(link.ahead_s) / 86_400:.1f} days {way} this one: set the wrong one"

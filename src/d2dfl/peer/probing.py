@@ -24,6 +24,7 @@ class Link:
     done: tuple[int, int] = (0, 0)  # sent and heard of the series before
     counted: tuple[int, int] = (0, 0)  # probes sent and heard in all, when they were last asked for
     total: tuple[int, int] = (0, 0)  # in all
+    ahead_s: float = 0.0  # the other's clock, when its last probe came
     round_trips_s: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
 
     @property

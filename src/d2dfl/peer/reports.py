@@ -3,12 +3,14 @@
 import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from d2dfl.errors import UserError
+from d2dfl.peer.datapoints import look_through
 from d2dfl.peer.discovery import FixedGraph, stored_graph
 from d2dfl.peer.home import Home
 from d2dfl.peer.measured import links_of, measured
@@ -94,10 +96,10 @@ def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
     """
     with reading(home) as store:
         roster, _ = home.roster(store)
-        found = home.graph(store.own, graph) or _kept_graph(store)
+        found, own = home.graph(store.own, graph) or _kept_graph(store), _own_counts(home, store)
         links: Mapping[bytes, Mapping[str, int]] | None
         if found is None:
-            links = {member.fingerprint: store.counts(own_only=True) for member in roster.others(store.own)}
+            links = {member.fingerprint: own for member in roster.others(store.own)}
         else:
             found.know(roster)
             links = found.links()
@@ -113,13 +115,21 @@ def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
                 done = 0 if found is None else store.planned(found.round, receiver, label)
                 granted = policy.allowance(receiver, label, now)
                 room = max(0, granted - store.shown(receiver, label))
-                here = store.counts(own_only=True).get(label, 0)
-                gets = max(0, min(wanted - done, room, here)) if roster.active(receiver) else 0
+                gets = max(0, min(wanted - done, room, own.get(label, 0))) if roster.active(receiver) else 0
                 rows.append(
                     {"receiver": roster.name_of(receiver), "label": label, "wanted": wanted, "given": done, "would_give": gets,
                      "why": _why(wanted - done, gets, granted, room, roster.active(receiver) is not None)}
                 )  # fmt: skip
         return rows
+
+
+def _own_counts(home: Home, store: Store) -> dict[str, int]:
+    """Own datapoints by label, as a run would have them: with shards that it would take in first."""
+    labels, counts = home.settings.labels, Counter(store.counts(own_only=True))
+    for shard, new in look_through(store, home.settings.data, home.folder, labels):
+        if new:
+            counts.update(labels[target] for target in shard.targets.tolist())
+    return dict(sorted(counts.items()))
 
 
 def _kept_graph(store: Store) -> FixedGraph | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from click import get_current_context
 
 from d2dfl.errors import UserError
 
@@ -31,6 +32,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(**values: Any) -> None:
         _check_values(values)
+        _refuse_nan(values)
         load_plugins(values.pop("plugin") or [])
         for name, record in records.items():
             values[name] = record(**{field.name: values.pop(field.name) for field in fields(record)})
@@ -52,6 +54,13 @@ def _check_values(values: Mapping[str, Any]) -> None:
 def swallowed(option: str) -> str:
     """A sentence about an option that was taken for the value of the one before it."""
     return f"{option:.80} stands where the option before it wants its value: give that one first"
+
+
+def _refuse_nan(values: dict[str, Any]) -> None:
+    """It is in every range: comparisons with it are false."""
+    for option in get_current_context().command.params:
+        if values.get(option.name or "") != values.get(option.name or ""):
+            raise UserError(f"Invalid value for {option.opts[0]!r}: nan is no number")
 
 
 def _spread(item: Parameter) -> list[Parameter]:

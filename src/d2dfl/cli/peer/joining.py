@@ -1,21 +1,23 @@
 """How a device comes into a fleet: its key, the roster, what its owner allows."""
 
+import re
 import sys
 import time
 from pathlib import Path
 
 from d2dfl.cli.output import say
-from d2dfl.cli.peer.wishes import leave_wish
 from d2dfl.errors import UserError
-from d2dfl.peer import reports
+from d2dfl.peer import reports, service
 from d2dfl.peer.home import Home, make_home
-from d2dfl.storage import TakenError, locked, read_json, read_text
+from d2dfl.peer.settings import MOST_LABELS
 from d2dfl.terminal import plain
 
 
 def labels_of(text: str) -> tuple[str, ...]:
     """Names by commas, or how many."""
-    if text.isdigit() and 0 < int(text) <= 10_000:
+    if re.fullmatch("[0-9]+", text):
+        if len(text) > 9 or not 0 < int(text) <= MOST_LABELS:
+            raise UserError(f"there are {text:.20} labels: give 1 to {MOST_LABELS:,}, or their names by commas")
         return tuple(map(str, range(int(text))))
     return tuple(part.strip() for part in text.split(","))
 
@@ -29,16 +31,7 @@ def init_and_print(folder: Path, name: str, data: str, labels: str, listen: str,
 
 
 def join_and_print(folder: Path, admission: Path) -> None:
-    home = Home(folder)
-    try:
-        with locked(folder):
-            roster = home.join(admission)
-        say(f"{home.settings.name} is in the roster number {roster.number}, with {len(roster.members) - 1} others")
-    except TakenError:
-        content = read_json(admission, "an admission")
-        wish = read_text(admission) if content.get("kind") == "roster" else str(content.get("roster"))
-        leave_wish(folder, {"roster": wish})
-        say("the peer runs: it will look at the roster within a second")
+    say(service.join(Home(folder), admission))
 
 
 def policy_and_print(folder: Path, sign: bool) -> None:

@@ -5,14 +5,18 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from d2dfl.cli.output import say
 from d2dfl.errors import UserError
-from d2dfl.peer import auditing, preflight, reports
+from d2dfl.peer import auditing, preflight, reports, service
 from d2dfl.peer.datapoints import arrays
 from d2dfl.peer.home import Home
-from d2dfl.storage import check_output, locked, write_whole
+from d2dfl.storage import TakenError, check_output, write_whole
 from d2dfl.terminal import plain
+
+if TYPE_CHECKING:
+    from d2dfl.peer.store.store import Store
 
 
 def check_and_print(folder: Path, seconds: float) -> None:
@@ -22,12 +26,24 @@ def check_and_print(folder: Path, seconds: float) -> None:
         wrong += not fine
         sys.stdout.write(plain(f"{'ok   ' if fine else 'WRONG'} {what}: {said}") + "\n")
     if not wrong and seconds:
-        with locked(folder):
-            for name, answer in preflight.who_answers(home, seconds).items():
-                text = "no answer" if answer is None else f"answers in {1000 * answer:.1f} ms"
-                sys.stdout.write(plain(f"{'ok   ' if answer is not None else '-    '} {name}: {text}") + "\n")
+        try:
+            with service.opened(home) as store:
+                wrong = _greet_and_print(home, store, seconds)
+        except TakenError:
+            sys.stdout.write("-     others: this peer runs; `d2dfl peer status` shows its links\n")
     if wrong:
         raise UserError(f"{wrong} of these would go wrong")
+
+
+def _greet_and_print(home: Home, store: "Store", seconds: float) -> int:
+    """Who answers; how many of them something is wrong with."""
+    wrong = 0
+    for name, link in preflight.who_answers(home, store, seconds).items():
+        fine, said = preflight.compared(link)
+        wrong += not fine
+        mark = "WRONG" if not fine else "-    " if link.round_trip_s is None else "ok   "
+        sys.stdout.write(plain(f"{mark} {name}: {said}") + "\n")
+    return wrong
 
 
 def preview_and_print(folder: Path, graph: Path | None) -> None:

@@ -67,10 +67,14 @@ class Key:
             raise UserError(f"{path} is there already: a key is never replaced") from None
         except OSError as error:
             raise UserError(f"cannot write {str(path)!r}: {error.strerror}") from None
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with os.fdopen(number, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise UserError(f"cannot write {str(path)!r}: {error.strerror}") from None
         sync_folder(path.parent)
 
 

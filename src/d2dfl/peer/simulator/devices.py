@@ -1,6 +1,8 @@
 """What stays of a peer in the simulator when it crashes, and quicker stand-ins for its keys."""
 
 import hashlib
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from d2dfl.peer.identity.boxes import Box
@@ -52,6 +54,9 @@ class Device:
     policies: list[bytes]
     peer: Peer | None = None
     full_until_s: float = 0.0
+    slow_s: float = 0.0  # what its disk takes for a transaction, at most
+    busy_until_s: float = 0.0
+    waiting: deque[Callable[[Peer], object]] = field(default_factory=deque)  # until the disk is done
     sent: list[tuple[bytes, bytes]] = field(default_factory=list)  # frames of the past, for replays
 
     @property

@@ -39,6 +39,8 @@ class Faults:
                     fleet.at(second, partial(self._fill_disk, device))
         if schedule.expels and schedule.peers > 2:
             fleet.at(fleet.random.random() * end, self._expel)
+        for device in fleet.devices if schedule.slow_s else ():
+            device.slow_s = fleet.random.random() * schedule.slow_s
         fleet.at(end, fleet.calm)
 
     def _fill_disk(self, device: Device) -> None:
@@ -60,10 +62,15 @@ class Faults:
         if fleet.random.random() < 0.3 and len(device.policies) > 1:  # somebody brings an older one back
             fleet.let(device, lambda peer: fleet.checks.older(device, peer.set_policy(device.policies[0], fleet.now)))
             return
-        fleet.checks.new_policy(
-            device, {o.own: int(fleet.random.integers(0, 6)) for o in fleet.devices if o is not device}
-        )
-        fleet.let(device, lambda peer: self._obey(device, peer))
+        numbers = {o.own: int(fleet.random.integers(0, 6)) for o in fleet.devices if o is not device}
+        if device.peer is None:  # it is obeyed when the power is back
+            fleet.checks.new_policy(device, numbers)
+        fleet.let(device, lambda peer: self._change(device, peer, numbers))
+
+    def _change(self, device: Device, peer: Peer, numbers: dict[bytes, int]) -> None:
+        """From when a peer reads its policy it counts: while its disk writes it reads nothing."""
+        self.fleet.checks.new_policy(device, numbers)
+        self._obey(device, peer)
 
     def _obey(self, device: Device, peer: Peer) -> None:
         fleet = self.fleet

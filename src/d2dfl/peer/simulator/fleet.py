@@ -1,4 +1,4 @@
-"""A fleet on a virtual clock. Frames are lost, late, doubled, replayed and changed; peers crash between store operations."""
+"""A fleet on a virtual clock. Frames are lost, late, doubled, replayed and changed; peers crash between store operations; disks are slow or full."""
 
 import hashlib
 import heapq
@@ -38,7 +38,7 @@ class Fleet:
         self.schedule, self.now = schedule, START_S
         self.random = stream(schedule.seed, "peer-fleet")
         self.events: list[tuple[float, int, Callable[[], None]]] = []
-        self.order = self.handled = self.crashes = self.frames = 0
+        self.order = self.handled = self.crashes = self.frames = self.waited = 0
         self.blocked: set[tuple[int, int]] = set()
         self.faulty = True
         self.check: Verify = verify if schedule.real_keys else quick_verify
@@ -109,7 +109,7 @@ class Fleet:
         self.blocked.clear()
         self.limits = replace(self.limits, bytes_a_day=1 << 40)
         for device in self.devices:
-            device.full_until_s = 0.0
+            device.full_until_s = device.slow_s = 0.0
             if self.schedule.bytes_a_day < 1 << 40:  # its owner raises the limit and starts it anew
                 self._start(device)
 
@@ -128,6 +128,8 @@ class Fleet:
 
     def _start(self, device: Device) -> None:
         """Power is back."""
+        device.waiting.clear()
+        device.busy_until_s = 0.0
         try:
             peer = Peer(
                 device.signer, device.box, device.store, *self._known_roster(device), self.now,
@@ -149,17 +151,40 @@ class Fleet:
         return open_roster(document, self.owner.public, self.check), document
 
     def let(self, device: Device, action: Callable[[Peer], Any]) -> None:
-        """Let a peer do something, look at what it did, and send what it put out; it may crash on the way."""
+        """Let a peer do something; while its disk still writes, that waits."""
         if device.peer is None:
             return
+        if device.waiting or device.busy_until_s > self.now:
+            self.waited += 1
+            device.waiting.append(action)
+            if len(device.waiting) == 1:
+                self._wait(device, device.peer)
+        else:
+            self._do(device, device.peer, action)
+
+    def _wait(self, device: Device, peer: Peer) -> None:
+        self.at(max(device.busy_until_s - self.now, 0.0), lambda: self._next(device, peer))
+
+    def _next(self, device: Device, peer: Peer) -> None:
+        if device.peer is not peer:  # it has crashed meanwhile, and what waited is lost with it
+            return
+        self._do(device, peer, device.waiting.popleft())
+        if device.waiting and device.peer is peer:
+            self._wait(device, peer)
+
+    def _do(self, device: Device, peer: Peer, action: Callable[[Peer], Any]) -> None:
+        """Look at what it does, and send what it puts out; it may crash on the way."""
+        before = device.store.changes
         try:
-            action(device.peer)
+            action(peer)
         except CrashError:
             self.crashes += 1
             device.peer = None
             self.at(float(self.random.random()) * 5.0, lambda: self._start(device))
         except (StoreFullError, UserError):
             pass
+        if device.slow_s and device.store.changes != before:
+            device.busy_until_s = self.now + self.random.random() * device.slow_s
         self._after(device)
 
     def _after(self, device: Device) -> None:
@@ -185,8 +210,9 @@ class Fleet:
 
     def _deliver(self, device: Device, receiver: bytes, frame: bytes) -> None:
         target, draw = self.by_print[receiver], self.random.random
+        written = max(device.busy_until_s - self.now, 0.0)  # nothing leaves before
         if not self.faulty:
-            self.at(0.01, lambda: self._arrive(target, frame))
+            self.at(written + 0.01, lambda: self._arrive(target, frame))
             return
         if (device.number, target.number) in self.blocked or draw() < self.schedule.loss:
             return
@@ -194,7 +220,7 @@ class Fleet:
             place = int(draw() * len(frame))
             frame = frame[:place] + bytes([frame[place] ^ (1 << int(draw() * 8))]) + frame[place + 1 :]
         for _ in range(2 if draw() < self.schedule.duplicates else 1):
-            self.at(0.01 + draw() * self.schedule.delay_s, lambda: self._arrive(target, frame))
+            self.at(written + 0.01 + draw() * self.schedule.delay_s, lambda: self._arrive(target, frame))
         if device.sent and draw() < self.schedule.replays:
             old_target, old = device.sent[int(draw() * len(device.sent))]
             self.at(draw() * 10.0, lambda: self._arrive(self.by_print[old_target], old))

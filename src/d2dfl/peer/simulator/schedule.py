@@ -35,6 +35,7 @@ class Schedule:
     bytes_a_day: int
     graph: float  # probability of a link between two peers of a graph that they follow
     expels: bool  # one of them is thrown out
+    slow_s: float  # what a transaction takes on the slowest disk, at most; everything else waits meanwhile
     real_keys: bool = False
 
     @property
@@ -74,5 +75,6 @@ def draw(seed: int, real_keys: bool = False) -> Schedule:
         bytes_a_day=1 << 40 if generator.random() < 0.8 else int(generator.integers(500, 1500)),
         graph=0.0 if generator.random() < 0.5 else 0.5,
         expels=bool(generator.random() < 0.2),
+        slow_s=0.0 if generator.random() < 0.7 else up_to(4.0),
         real_keys=real_keys,
     )

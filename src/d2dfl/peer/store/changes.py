@@ -25,6 +25,16 @@ def _note(store: "Store", op: do.Note, now: float) -> None:
     store.db.execute("INSERT OR REPLACE INTO facts VALUES ('audit_lines', ?), ('audit_head', ?)", store.head)
 
 
+def _take_in(store: "Store", op: do.TakeIn, now: float) -> None:
+    first = int(store.fact("points") or 0)
+    store.db.execute("INSERT INTO shards VALUES (?, ?, ?)", (op.name, op.digest, len(op.rows)))
+    store.db.executemany(
+        "INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)",
+        ((store.own, first + place, *row) for place, row in enumerate(op.rows)),
+    )
+    _fact(store, do.Fact("points", first + len(op.rows)), now)
+
+
 def _plan(store: "Store", op: do.Plan, now: float) -> None:
     total = sum(map(len, op.pieces))
     store.db.execute(
@@ -179,6 +189,7 @@ def _fact(store: "Store", op: do.Fact, now: float) -> None:
 CHANGES: dict[type[do.Operation], Callable[["Store", Any, float], None]] = {
     do.Seen: _seen,
     do.Note: _note,
+    do.TakeIn: _take_in,
     do.Plan: _plan,
     do.Expose: _expose,
     do.Spend: _spend,

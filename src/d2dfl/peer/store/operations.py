@@ -1,5 +1,6 @@
 """What may happen to a store, as data: the hand-over says these, the store does all of one event in one transaction."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -27,6 +28,15 @@ class Note(Operation):
     points: int = 0
     digest: bytes = b""
     text: str = ""
+
+
+@dataclass(frozen=True)
+class TakeIn(Operation):
+    """A shard of one's own data: label, form and content of each datapoint."""
+
+    name: str
+    digest: bytes
+    rows: Sequence[tuple[str, str, bytes]]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,7 @@ class Store:
     def close(self) -> None:
         self.db.close()
 
-    def apply(self, operations: Sequence[Operation], now: float) -> None:
+    def apply(self, operations: Iterable[Operation], now: float) -> None:
         """Do all of it, or nothing."""
         from d2dfl.peer.store.changes import CHANGES
 

@@ -1,0 +1,163 @@
+"""What a device does, to be called from Python as `d2dfl peer` calls it: join, run, forget; a process alone works in a folder."""
+
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from queue import Queue
+
+from d2dfl.errors import UserError
+from d2dfl.peer import preflight, reports
+from d2dfl.peer.datapoints import take_in
+from d2dfl.peer.discovery import GraphFile
+from d2dfl.peer.forgetting import forgettable
+from d2dfl.peer.home import Home
+from d2dfl.peer.moves import MoveFile
+from d2dfl.peer.negotiation.negotiation import Negotiation
+from d2dfl.peer.peer import Peer
+from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
+from d2dfl.peer.store.store import Store, StoreFullError
+from d2dfl.storage import TakenError, locked, make_folder, read_json, read_text, write_whole
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run has ended."""
+
+    found: bool  # a graph
+    done: bool  # all of it was handed over, and all that was to come has come
+    short: dict[tuple[str, str], str]  # receiver's name, label → why it got less than the graph wants
+    holds: int
+    open_transfers: int
+
+
+def _silent(text: str) -> None:
+    pass
+
+
+@contextmanager
+def opened(home: Home) -> Iterator[Store]:
+    """The store, alone: no other process works in this folder."""
+    with locked(home.folder):
+        store = home.store()
+        try:
+            yield store
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise UserError(f"the store of {home.settings.name} is damaged: {error!s:.120}") from None
+        except (StoreFullError, sqlite3.DatabaseError) as error:
+            raise UserError(
+                f"the store of {home.settings.name} cannot be written: {error or 'the disk is full'}"
+            ) from None
+        finally:
+            store.close()
+
+
+def join(home: Home, admission: Path) -> str:
+    """Take what the roster's owner has signed; a peer that runs looks at a newer roster within a second. What has happened, in words."""
+    try:
+        with locked(home.folder):
+            roster = home.join(admission)
+        return f"{home.settings.name} is in the roster number {roster.number}, with {len(roster.members) - 1} others"
+    except TakenError:
+        content = read_json(admission, "an admission")
+        _wish(home, {"roster": read_text(admission) if content.get("kind") == "roster" else str(content.get("roster"))})
+        return "the peer runs: it will look at the roster within a second"
+
+
+def run(
+    home: Home,
+    graph: Path | None = None,
+    *,
+    stay: bool = False,
+    seconds: float = 600.0,
+    moves: Path | None = None,
+    say: Say = _silent,
+) -> RunResult:
+    """Find the graph with the other devices (or take one), hand datapoints over along it, take what others give; to the end of the round."""
+    clock = Clock()
+    with opened(home) as store:
+        preflight.before_a_run(home, store, clock())
+        watch = None if moves is None else MoveFile(moves)
+        named = home.graph(store.own, graph)
+        came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
+        if came:
+            say(f"took in {came:,} datapoints")
+        result = _run(home, store, clock, named, watch, stay, seconds, say)
+        held, left = sum(store.counts().values()), len(store.open_outgoing())
+        return replace(result, holds=held, open_transfers=left)
+
+
+def _run(
+    home: Home,
+    store: Store,
+    clock: Clock,
+    graph: GraphFile | None,
+    watch: MoveFile | None,
+    stay: bool,
+    seconds: float,
+    say: Say,
+) -> RunResult:
+    from d2dfl.peer.transports.zenoh import ZenohTransport
+
+    inbox: Queue[bytes] = Queue(WAITING)
+    roster, _ = home.roster(store)
+    others = [member.address for member in roster.others(store.own)]
+    transport = ZenohTransport(store.own, home.settings.listen, others, home.files, inbox)
+    try:
+        peer = home.peer(store, clock())
+        peer.follow(home.discovery(peer, clock()) if graph is None else graph)
+        running = Running(home, peer, transport, inbox, clock)
+        running.tell = lambda peer: _tell(peer, say)
+        if watch is not None:
+            running.watch = watch
+        try:
+            done = running.until_done(stay, seconds)
+            found = peer.discovery is not None and peer.discovery.links() is not None
+            short = {(peer.roster.name_of(who), label): why for (who, label), why in peer.giving.reasons.items()}
+            return RunResult(found, done, short if found else {}, 0, 0)
+        finally:
+            running.write_links()
+            if watch is not None:
+                watch.close()
+            peer.close(clock())
+    finally:
+        transport.close()
+
+
+def _tell(peer: Peer, say: Say) -> None:
+    """Once the links are settled."""
+    talk = peer.discovery
+    if isinstance(talk, Negotiation) and talk.attempt is not None:
+        takers, givers = len(talk.links() or {}), len(talk.senders())
+        say(
+            f"found the graph with {len(talk.members) - 1} others in {talk.ended_s - talk.began_s:.1f} s, "
+            f"{talk.attempt.sent.total():,} messages from here: gives to {takers}, gets from {givers}"
+        )
+
+
+def forget(home: Home, points: Sequence[int]) -> tuple[int | None, list[str]]:
+    """Delete datapoints here and at whoever got them: how many receivers are to be told (None: the peer runs, and tells them), and what was trained on them."""
+    with reports.reading(home) as store:
+        forgettable(store, points)
+        used = store.used_in(store.own, points)
+    try:
+        with opened(home) as store:
+            peer = home.peer(store, time.time())
+            peer.forgetting.order(points, time.time())
+            waiting = len({receiver for _, receiver in store.pending_orders()})
+            peer.close(time.time())
+            return waiting, used
+    except TakenError:
+        _wish(home, {"forget": list(points)})
+        return None, used
+
+
+def _wish(home: Home, wish: dict[str, object]) -> None:
+    make_folder(home.folder / WISHES)
+    write_whole(home.folder / WISHES / f"{time.time_ns()}-{secrets.token_hex(4)}.json", json.dumps(wish).encode())
