@@ -34,7 +34,7 @@ def measure(
     """
     known = {_name(line, tasks): line for line in kept_in(out)} if tasks else {}
     if not show_only:
-        if out and out.exists():
+        if out and out.exists() and not out.read_text().endswith("\n"):
             out.write_text(_whole(out.read_text()))
         left = [task for task in tasks if _name(task, tasks) not in known]
         for line in Parallel(n_jobs=jobs, return_as="generator_unordered")(
