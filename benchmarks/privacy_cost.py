@@ -12,6 +12,7 @@ fifth of the rounds. Three settings: three labels a device and five links (the d
 a device and one link, where sketches say which labels should meet, with each label at two or three of 25 devices and at five of 50.
 
     python benchmarks/privacy_cost.py [--dataset digits] [--seeds 5] [--rounds 20] [--epsilons 8,4,2,1] [--contributors 3,2]
+                                       [--settings 0,1,2]
     python benchmarks/privacy_cost.py --bills
 """
 
@@ -124,10 +125,11 @@ def show(config: Config, chosen: list[Mode], seeds: int, dataset: Dataset) -> No
         spent = np.mean(np.array(costs[mode]), axis=0) / devices
         sketched = sum(item.setting.reported_network.label_distance is not None for item in prepared[mode])
         less = score - scores[1]
-        error = (spread(less) or math.nan) / math.sqrt(seeds)
+        error = np.std(less, ddof=1) / math.sqrt(seeds) if seeds > 1 else math.nan
         print(
             f"| {mode.name} | {spent[0]:.0f} | {spent[1] / 1000:.1f} | {sketched} of {seeds} | {share.mean():.3f} "
-            f"| {score.mean():.3f} ± {spread(score) or 0:.3f} | {less.mean():+.3f} ± {error:.3f} |"
+            f"| {score.mean():.3f} ± {spread(score) or 0:.3f} | {less.mean():+.3f} ± {error:.3f} |",
+            flush=True,
         )
 
 
@@ -151,6 +153,7 @@ def main() -> None:
     parser.add_argument("--epsilons", default="8,4,2,1")
     parser.add_argument("--contributors", default="3,2")
     parser.add_argument("--set", action="append", default=[], help="section.field=value, for all modes")
+    parser.add_argument("--settings", default="0,1,2", help="which of the three, from 0")
     parser.add_argument("--bills", action="store_true", help="what masked sums cost, and nothing else")
     options = parser.parse_args()
     if options.bills:
@@ -158,7 +161,7 @@ def main() -> None:
         return
     epsilons = [float(part) for part in options.epsilons.split(",")]
     contributors = [int(part) for part in options.contributors.split(",")]
-    for allocation, devices, edges in SETTINGS:
+    for allocation, devices, edges in (SETTINGS[int(place)] for place in options.settings.split(",")):
         given = {"data.allocation": allocation, "network.devices": devices, "discovery.edges": edges}
         given |= {"data.dataset": options.dataset, "federation.rounds": options.rounds}
         config = preset("best").with_(**given).with_texts(options.set)
