@@ -4,7 +4,8 @@ The base is that of benchmarks/quality.py: our objective, 25 devices in a full m
 (70/20/10), trust 0.5, thresholds at 5 % of a device's data. One factor at a time is changed, then all at once by chance
 ("mix": every network another). With 2 labels a device holds 1 of them. `marginal` has 500 messages a device and link, all
 counted. The best known graph is the best of `marginal`, `greedy` and `optimum`: 6 annealed starts and a run of our learner with
-2,000 messages up to 25 devices, fewer beyond (`effort`), so there shares are measured against a weaker best. Share 0 is no exchange. Networks from 7000 on, which nothing was tuned on.
+2,000 messages up to 25 devices, fewer beyond (`effort`), so there shares are measured against a weaker best. Share 0 is no
+exchange. Networks from 7000 on, which nothing was tuned on.
 
     python benchmarks/variety.py [--networks 6] [--mixes 8] [--first 7000] [--links 1,5] [--only devices,mix]
                                  [--jobs 2] [--lines FILE [--show]]
