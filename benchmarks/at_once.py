@@ -12,11 +12,15 @@ Plain Python: a discovery with 1,000 devices takes minutes.
 
     python benchmarks/at_once.py [--sizes 25x20,100x8] [--links 5] [--messages 200] [--first 6000]
                                  [--losses 0,0.1,0.2,0.3] [--lossy 10] [--token 1] [--token-up-to 100]
+                                 [--jobs 2] [--lines FILE [--show]]
 """
 
 import argparse
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from d2dfl import Config, Network, preset
 from d2dfl.discovery.equations.reward import Terms
@@ -30,10 +34,16 @@ from d2dfl.discovery.protocol.revision import Rules
 from d2dfl.discovery.protocol.weather import Weather, radio_of
 from d2dfl.discovery.task import Task
 from d2dfl.rng import device_keys, stream
+from lines import Line, measure
 
 SECONDS = 0.02  # that a message takes
 SLOTS = 64
 DOUBLING = 0.05
+TOKEN, CLOCKS, RADIO = (
+    "token",
+    "at the same time",
+    "radio",
+)  # who is next; by clocks of their own over a radio that loses
 
 
 def prepared(network: Network, config: Config, seed: int, kind: type[Device]) -> tuple[Fleet, Rules]:
@@ -67,58 +77,88 @@ def run_all(network: Network, config: Config, seed: int, kind: type[Device]) -> 
     return fleet
 
 
-def one_size(config: Config, seeds: range, token_runs: int) -> None:
-    """What the token finds is computed by the compiled learner, which tests hold to be the same link for link."""
-    ratios, rows = [], []
-    for seed in seeds:
-        network = Network.generate(config, seed)
-        fleet = run_all(network, config, seed, OwnClock)
-        in_turns = marginal.find(Task(network, config, seed, edges=config.discovery.edges))
-        worth = evaluate(network, graph_of(network, in_turns.slots, config.reward.over_ask), config.reward).objective
-        ratios.append(objective(network, config, fleet) / worth)
-        rows.append((fleet.messages, fleet.depth))
-    tokens = [run_all(Network.generate(config, seed), config, seed, Device) for seed in seeds[:token_runs]]
-    if tokens:
-        show(config, "token", [(fleet.messages, fleet.depth) for fleet in tokens], "1 | 1")
-    error = np.std(ratios, ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else np.nan
-    show(config, "at the same time", rows, f"{np.mean(ratios):.3f} ± {error:.3f} | {min(ratios):.3f}")
-
-
-def show(config: Config, name: str, measured: list[tuple[float, float]], share: str) -> None:
-    messages, depth = np.mean(measured, axis=0)
-    print(
-        f"| {config.network.devices:,} | {len(measured)} | {name} | {messages:,.0f} | {depth:,.0f} | "
-        f"{SECONDS * depth:,.0f} s | {share} |",
-        flush=True,
-    )
-
-
-def one_loss(config: Config, seeds: range, loss: float, lossless: list[tuple[float, ...]]) -> list[tuple[float, ...]]:
-    """Messages, time and objective in the mean, as a row beside those without loss on the same networks."""
-    measured = []
-    for seed in seeds:
-        network = Network.generate(config, seed)
-        fleet, rules = prepared(network, config, seed, OwnClock)
-        weather = Weather(loss, DOUBLING, 1.0)
-        radio = radio_of(fleet.devices, weather, stream(seed, "weather"))
+def one_run(way: str, devices: int, links: int, messages: int, network: int, loss: float) -> dict[str, float]:
+    """Messages, those in series, and the objective. For `at the same time` also what the token finds, by the compiled
+    learner: tests hold that it is the same link for link."""
+    config = settings(devices, links, messages)
+    drawn = Network.generate(config, network)
+    if way == RADIO:
+        fleet, rules = prepared(drawn, config, network, OwnClock)
+        radio = radio_of(fleet.devices, Weather(loss, DOUBLING, 1.0), stream(network, "weather"))
         radio.introduce()
         radio.run(rules)
-        measured.append((radio.messages, max(radio.ends.values()), objective(network, config, fleet)))
-    messages, depth, _ = np.mean(measured, axis=0).tolist()
-    first = lossless or measured
-    ratios = np.array(measured)[:, 2] / np.array(first)[:, 2]
-    error = ratios.std(ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else np.nan
-    predicted = (1 / (1 - loss) ** 2 + 1 / (1 - loss)) / 2
-    print(
-        f"| {loss:.0%} | {messages:,.0f} | {messages / np.mean(first, axis=0)[0]:.2f} | {predicted:.2f} | "
-        f"{SECONDS * depth:,.0f} s | {ratios.mean():.3f} ± {error:.3f} |",
-        flush=True,
-    )
-    return first
+        return {
+            "sent": radio.messages,
+            "series": max(radio.ends.values()),
+            "objective": objective(drawn, config, fleet),
+        }
+    fleet = run_all(drawn, config, network, OwnClock if way == CLOCKS else Device)
+    found = {"sent": fleet.messages, "series": fleet.depth, "objective": objective(drawn, config, fleet)}
+    if way == CLOCKS:
+        in_turns = marginal.find(Task(drawn, config, network, edges=links))
+        graph = graph_of(drawn, in_turns.slots, config.reward.over_ask)
+        found["token"] = evaluate(drawn, graph, config.reward).objective
+    return found
+
+
+def tasks_of(chosen: argparse.Namespace) -> Iterator[Line]:
+    common = {"links": chosen.links, "messages": chosen.messages}
+    for network in range(chosen.first, chosen.first + chosen.lossy):
+        for loss in chosen.losses.split(","):
+            yield {"way": RADIO, "devices": 25, **common, "network": network, "loss": float(loss)}
+    for text in (text for text in chosen.sizes.split(",") if text):
+        devices, networks = (int(part) for part in text.split("x"))
+        for number in range(networks):
+            task = {"devices": devices, **common, "network": chosen.first + number, "loss": 0.0}
+            yield {"way": CLOCKS, **task}
+            if number < chosen.token and devices <= chosen.token_up_to:
+                yield {"way": TOKEN, **task}
+
+
+def show_sizes(lines: list[Line]) -> None:
+    print("\n| devices | networks | | messages | in series | at 20 ms | objective | lowest |")
+    print("|---:|---:|---|---:|---:|---:|---:|---:|")
+    for devices in dict.fromkeys(line["devices"] for line in lines):
+        for way in (TOKEN, CLOCKS):
+            there = [line for line in lines if line["devices"] == devices and line["way"] == way]
+            if there:
+                share = "1 | 1"
+                if way == CLOCKS:
+                    ratios = np.array([line["objective"] / line["token"] for line in there])
+                    share = f"{mean_and_error(ratios)} | {min(ratios):.3f}"
+                sent, series = (float(np.mean([line[key] for line in there])) for key in ("sent", "series"))
+                print(
+                    f"| {devices:,} | {len(there)} | {way} | {sent:,.0f} | {series:,.0f} | {SECONDS * series:,.0f} s | {share} |"
+                )
+
+
+def show_losses(lines: list[Line]) -> None:
+    """Each loss beside none, on the networks that have both."""
+    lossless = {line["network"]: line for line in lines if line["loss"] == 0.0}
+    print("\n| lost | networks | messages | growth | predicted | time | objective | lowest |")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for loss in dict.fromkeys(line["loss"] for line in lines):
+        there = [line for line in lines if line["loss"] == loss and line["network"] in lossless]
+        beside = [lossless[line["network"]] for line in there]
+        if not there:
+            continue
+        sent, series = (float(np.mean([line[key] for line in there])) for key in ("sent", "series"))
+        growth = sent / float(np.mean([line["sent"] for line in beside]))
+        ratios = np.array([line["objective"] / other["objective"] for line, other in zip(there, beside, strict=True)])
+        predicted = (1 / (1 - loss) ** 2 + 1 / (1 - loss)) / 2
+        print(
+            f"| {loss:.0%} | {len(there)} | {sent:,.0f} | {growth:.2f} | {predicted:.2f} | {SECONDS * series:,.0f} s | "
+            f"{mean_and_error(ratios)} | {min(ratios):.3f} |"
+        )
+
+
+def mean_and_error(ratios: NDArray[np.float64]) -> str:
+    error = np.std(ratios, ddof=1) / np.sqrt(len(ratios)) if len(ratios) > 1 else np.nan
+    return f"{np.mean(ratios):.3f} ± {error:.3f}"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="25x20,100x8", help="devices x networks")
     parser.add_argument("--links", type=int, default=5)
     parser.add_argument("--messages", type=int, default=200)
@@ -127,22 +167,14 @@ def main() -> None:
     parser.add_argument("--lossy", type=int, default=10, help="networks of 25 devices for the second table")
     parser.add_argument("--token", type=int, default=1, help="networks on which devices also hand a token round")
     parser.add_argument("--token-up-to", type=int, default=100, help="most devices that also hand a token round")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--lines", type=Path, help="file of results; those that it has are not measured again")
+    parser.add_argument("--show", action="store_true", help="tables of what --lines has, nothing else")
     chosen = parser.parse_args()
+    lines = measure(one_run, list(tasks_of(chosen)), chosen.jobs, chosen.lines, chosen.show)
     print(f"{chosen.links} links, {chosen.messages} messages a device and link, networks from {chosen.first} on")
-    if chosen.sizes:
-        print("\n| devices | networks | | messages | in series | at 20 ms | objective | lowest |")
-        print("|---:|---:|---|---:|---:|---:|---:|---:|")
-    for text in (text for text in chosen.sizes.split(",") if text):
-        size, networks = (int(part) for part in text.split("x"))
-        config = settings(size, chosen.links, chosen.messages)
-        one_size(config, range(chosen.first, chosen.first + networks), chosen.token * (size <= chosen.token_up_to))
-    if not chosen.lossy:
-        return
-    print("\n| lost | messages | growth | predicted | time | objective |\n|---:|---:|---:|---:|---:|---:|")
-    lossless: list[tuple[float, ...]] = []
-    config = settings(25, chosen.links, chosen.messages)
-    for loss in (float(text) for text in chosen.losses.split(",")):
-        lossless = one_loss(config, range(chosen.first, chosen.first + chosen.lossy), loss, lossless)
+    show_sizes([line for line in lines if line["way"] != RADIO])
+    show_losses([line for line in lines if line["way"] == RADIO])
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ fifth of the rounds. Three settings: three labels a device and five links (the d
 a device and one link, where sketches say which labels should meet, with each label at two or three of 25 devices and at five of 50.
 
     python benchmarks/privacy_cost.py [--dataset digits] [--seeds 5] [--rounds 20] [--epsilons 8,4,2,1] [--contributors 3,2]
+                                       [--settings 0,1,2]
     python benchmarks/privacy_cost.py --bills
 """
 
@@ -25,6 +26,7 @@ import numpy as np
 from d2dfl.config import Config
 from d2dfl.config.presets import preset
 from d2dfl.data import Dataset
+from d2dfl.discovery.methods.agreed import GAINS, WORD_BITS, sums_cost
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.measures import final_score, spread
 from d2dfl.experiment.pipeline import PreparedCell, federations_of, prepare
@@ -32,7 +34,7 @@ from d2dfl.experiment.setting import Setting, setting_of
 from d2dfl.federation import train_many
 from d2dfl.partition.masked.bill import SumCost, masked_sum_cost
 from d2dfl.partition.masked.plan import mask_degree
-from d2dfl.partition.sketches import VALUES, WORD_BITS, sketched_distances
+from d2dfl.partition.sketches import VALUES, sketched_distances
 
 PLAIN_MESSAGES = 2.0  # a device, which the learner counts itself
 SETTINGS = (("labels:3", 25, 5), ("labels:1", 25, 1), ("labels:1", 50, 1))  # labels a device, devices, links
@@ -66,18 +68,15 @@ def modes(epsilons: list[float], contributors: list[int], sketched: bool) -> lis
 
 
 def bill(setting: Setting, mode: Mode) -> SumCost:
-    """Keys, counts with contributors, then the temperature unit with the sketches: a sum that needs another comes after it.
-
-    A plain tree carries all of it in two messages a device, in numbers of 32 bits.
-    """
+    """What the learner is charged for keys and masked sums. A plain tree carries all of it in two messages a device, in
+    numbers of 32 bits."""
     network = setting.reported_network
     sketched = network.label_distance is not None
     devices, partitions = network.devices, network.partitions
     if not mode.masked:
-        numbers = partitions + 1 + sketched * partitions * VALUES
+        numbers = partitions + GAINS + sketched * partitions * VALUES
         return SumCost(PLAIN_MESSAGES * devices, PLAIN_MESSAGES * devices * numbers * 32)
-    words = [2 * partitions if sketched else partitions, 1 + sketched * partitions * (VALUES + 1)]
-    return masked_sum_cost(devices, words, word_bits=WORD_BITS)
+    return sums_cost(devices, partitions, [partitions, partitions * (VALUES + 1)] if sketched else [])
 
 
 def with_mode(config: Config, mode: Mode, seed: int, dataset: Dataset) -> tuple[Config, Setting]:
@@ -126,26 +125,23 @@ def show(config: Config, chosen: list[Mode], seeds: int, dataset: Dataset) -> No
         spent = np.mean(np.array(costs[mode]), axis=0) / devices
         sketched = sum(item.setting.reported_network.label_distance is not None for item in prepared[mode])
         less = score - scores[1]
-        error = (spread(less) or math.nan) / math.sqrt(seeds)
+        error = np.std(less, ddof=1) / math.sqrt(seeds) if seeds > 1 else math.nan
         print(
             f"| {mode.name} | {spent[0]:.0f} | {spent[1] / 1000:.1f} | {sketched} of {seeds} | {share.mean():.3f} "
-            f"| {score.mean():.3f} ± {spread(score) or 0:.3f} | {less.mean():+.3f} ± {error:.3f} |"
+            f"| {score.mean():.3f} ± {spread(score) or 0:.3f} | {less.mean():+.3f} ± {error:.3f} |",
+            flush=True,
         )
 
 
 def show_bills() -> None:
-    """What masked sums of counts, and of counts and sketches of 10 labels, cost a device."""
-    print(
-        "| devices | neighbours | keys, once: messages, kbit | sum of 10 counts | contributors, then sketches of 10 labels |"
-    )
-    print("|---:|---:|---:|---:|---:|")
+    """What our learner's masked sums cost a device, with 10 labels."""
+    sums = {"counts": [10], "gains": [GAINS], "contributors, then sketches": [10, 10 * (VALUES + 1)]}
+    print(f"| devices | neighbours | keys, once: messages, kbit | {' | '.join(sums)} |")
+    print("|---:|---:|---:|" + "---:|" * len(sums))
     for devices in (10, 25, 100, 1000, 100_000):
-        keys = masked_sum_cost(devices, [])
-        counts = masked_sum_cost(devices, [10], keys=False)
-        sketches = masked_sum_cost(devices, [10, 10 * (VALUES + 1)], keys=False, word_bits=WORD_BITS)
-        texts = [
-            f"{cost.messages / devices:.1f}, {cost.bits / devices / 1000:.1f}" for cost in (keys, counts, sketches)
-        ]
+        costs = [masked_sum_cost(devices, [])]
+        costs += [masked_sum_cost(devices, numbers, keys=False, word_bits=WORD_BITS) for numbers in sums.values()]
+        texts = [f"{cost.messages / devices:.1f}, {cost.bits / devices / 1000:.1f}" for cost in costs]
         print(f"| {devices:,} | {mask_degree(devices)} | {' | '.join(texts)} |")
 
 
@@ -157,6 +153,7 @@ def main() -> None:
     parser.add_argument("--epsilons", default="8,4,2,1")
     parser.add_argument("--contributors", default="3,2")
     parser.add_argument("--set", action="append", default=[], help="section.field=value, for all modes")
+    parser.add_argument("--settings", default="0,1,2", help="which of the three, from 0")
     parser.add_argument("--bills", action="store_true", help="what masked sums cost, and nothing else")
     options = parser.parse_args()
     if options.bills:
@@ -164,7 +161,7 @@ def main() -> None:
         return
     epsilons = [float(part) for part in options.epsilons.split(",")]
     contributors = [int(part) for part in options.contributors.split(",")]
-    for allocation, devices, edges in SETTINGS:
+    for allocation, devices, edges in (SETTINGS[int(place)] for place in options.settings.split(",")):
         given = {"data.allocation": allocation, "network.devices": devices, "discovery.edges": edges}
         given |= {"data.dataset": options.dataset, "federation.rounds": options.rounds}
         config = preset("best").with_(**given).with_texts(options.set)

@@ -16,6 +16,13 @@ def test_whatever_crashes_all_come_to_the_end_and_agree() -> None:
     assert sums["left"] > 10
 
 
+def test_an_old_sign_of_life_is_no_answer_to_who_has_left() -> None:
+    """A device that comes back asks its partner whether it is there, and hears from somebody else that it is out."""
+    sums, wrong = run_many(5023, 1)
+    assert not wrong
+    assert sums["left"] == 1
+
+
 def test_the_next_one_keeps_the_account_of_a_cluster_whose_first_device_is_gone() -> None:
     heirs = 0
     for seed in range(40):

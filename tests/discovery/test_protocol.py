@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from conftest import config_of
 from d2dfl import Config, Network, discover
 from d2dfl.discovery.task import NEGOTIATION
 from d2dfl.partition.masked.bill import masked_sum_cost
@@ -46,3 +47,26 @@ def test_what_devices_send_is_what_a_discovery_is_charged(config: Config, cycle:
     fleet.run(rules)
     sums = masked_sum_cost(network.devices, [network.partitions, 1]).messages
     assert found.messages == fleet.messages + sums + NEGOTIATION * len(found.graph.edges)
+
+
+@pytest.mark.parametrize("cycle", [500, 20])
+def test_who_looks_for_nothing_says_so_when_the_token_first_comes(cycle: int) -> None:
+    """Nobody knows beforehand who that is, the first device may be among them, and all messages are charged."""
+    budget = {"marginal.messages": 60, "marginal.cycle": cycle}
+    config = config_of("best", **{"discovery.edges": 2, "network.trust": "insecure:0.5", **budget})
+    first = set()
+    for seed in range(4):
+        network = Network.generate(config, seed)
+        found = discover(network, config, seed=seed, method="marginal")
+        play, learner, rules = compiled(network, config, seed)
+        fleet = fleet_of(network, config, seed, learner)
+        fleet.introduce()
+        idle = [device.number for device in fleet.devices if not device.useful]
+        first.add(0 in idle)
+        assert 1 < len(idle) < network.devices
+        fleet.run(rules)
+        assert fleet.slots().tolist() == play.slots.tolist()
+        assert [device.spent for device in fleet.devices] == learner.spent.tolist()
+        sums = masked_sum_cost(network.devices, [network.partitions, 1]).messages
+        assert found.messages == fleet.messages + sums + NEGOTIATION * len(found.graph.edges)
+    assert first == {True, False}

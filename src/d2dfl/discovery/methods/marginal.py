@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config.sections.graph import MarginalConfig
-from d2dfl.discovery.constants import TURN
+from d2dfl.discovery.constants import LEAST_MOVE, TURN
 from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
@@ -95,7 +95,11 @@ def introduce(
     told = (devices, edges, partitions) if board.gauss is None else (0, edges, partitions)
     sums = sums_cost(devices, partitions, sketches)
     introductions = float(times * heard.sum())
-    idle = float((~useful[1:].any(axis=1)).sum())  # who looks for nothing says so when the token first comes to it
+    account = budget - times * heard - sure_costs(edges, lists, sums, devices, cycles)
+    # Who looks for nothing, or cannot pay for a turn, says so when the token first comes to it. It begins at the first device.
+    out = ~useful.any(axis=1) | (account // cycles < TURN + LEAST_MOVE)
+    passed = TURN * np.where(np.arange(devices) > 0, out, False)
+    carried = len(board.budget) if cycles == 1 else 2 * len(board.budget) + 2
     return LearnerState(
         useful=useful,
         told=nothing_told(*told),
@@ -104,21 +108,23 @@ def introduce(
         bonus=np.zeros(known.shape if board.gauss is not None else (0, 0), dtype=np.float32),
         claim=claim,
         unit=np.array([unit]),
-        account=budget - times * heard - sure_costs(edges, lists, sums, devices, cycles),
-        spent=np.zeros(devices, dtype=np.int64),
+        account=account,
+        spent=passed.astype(np.int64),
         began=np.zeros(devices, dtype=np.int64),
         taking_turns=np.asarray(useful.any(axis=1)),
         draws=np.zeros(devices, dtype=np.int64),
         turns=np.zeros(devices, dtype=np.int64),
-        holder=np.full(1, NO_DEVICE),
+        holder=np.full(1, 0 if out[0] else NO_DEVICE),
         quiet=np.zeros(1, dtype=np.int64),
         gained=np.zeros(1),
-        carried=np.full(1, len(board.budget) if cycles == 1 else 2 * len(board.budget) + 2),
+        carried=np.full(1, carried),
         messages=np.array(
-            [introductions + cycles * END * (devices - 1) + TURN * idle + lists * devices + sums.messages]
+            [introductions + cycles * END * (devices - 1) + passed.sum() + lists * devices + sums.messages]
         ),
-        counts=np.array([introductions * partitions + lists * devices * partitions * (partitions - 1) / 2.0]),
-        reals=np.array([numbers * introductions + told_sums * devices]),
+        counts=np.array(
+            [introductions * partitions + lists * devices * partitions * (partitions - 1) / 2.0 + passed.sum()]
+        ),
+        reals=np.array([numbers * introductions + told_sums * devices + carried * passed.sum() / TURN]),
         bits=np.array([sums.bits]),
     )
 
@@ -174,7 +180,7 @@ def find(task: Task) -> LinkChoice:
     play = start(board, terms, task.edges)
     if task.network.devices == 1:
         return LinkChoice(play.slots)
-    if (learner.account < 0).any():
+    if (learner.account < learner.spent).any():
         logging.getLogger("d2dfl").warning(TOO_LITTLE, budget, budget - int(learner.account.min()))
         return LinkChoice(play.slots)
     devices = Devices(device_keys(task.seed, "marginal", task.stage, devices=task.network.devices), free)

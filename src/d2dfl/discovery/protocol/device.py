@@ -79,14 +79,16 @@ class Device(Mover):
     # The token
 
     def _begin(self, sender: int, content: Content) -> list[Message]:
-        """The token: a turn begins."""
+        """The token: a turn begins. Who looks for nothing, or cannot pay for a turn, says so and hands it on."""
         assert isinstance(content, Token)
-        assert self.rules is not None
+        goes_on, said = self.may_go_on, []
+        if sender != self.number:
+            self.spent += TURN
+            said.append(self._say(sender, Taken()))
+        if not goes_on:
+            return [*said, *self._hand_on(replace(content, stopped=content.stopped | {self.number}))]
         self.token, self._revised, self._changed = content, 0, False
-        if sender == self.number:
-            return self._revise()
-        self.spent += TURN
-        return [self._say(sender, Taken()), *self._revise()]
+        return [*said, *self._revise()]
 
     @property
     def _use(self) -> float:
@@ -112,17 +114,22 @@ class Device(Mover):
         self._revised, self._changed = self._revised + 1, self._changed or changed
         if not stop and self._revised < len(self.holdings.links) and self._left >= LEAST_MOVE:
             return self._revise()
-        token, rules = self.token, self.rules
+        token = self.token
         assert token is not None
-        assert rules is not None
         self._revision = self.token = None
         stopped = token.stopped | ({self.number} if stop or not self.may_go_on else frozenset())
         quiet = 0 if self._changed else token.quiet + 1
+        return self._hand_on(replace(token, quiet=quiet, stopped=frozenset(stopped)))
+
+    def _hand_on(self, token: Token) -> list[Message]:
+        """To the next device that may still revise, or all are told that the cycle is over."""
+        rules = self.rules
+        assert rules is not None
         order = [(self.number + step) % rules.devices for step in range(1, rules.devices + 1)]
-        following = [name for name in order if name not in stopped]
-        if not following or quiet >= rules.patience * rules.devices:
+        following = [name for name in order if name not in token.stopped]
+        if not following or token.quiet >= rules.patience * rules.devices:
             return self._end_cycle(token)
-        return [self._say(following[0], replace(token, quiet=quiet, stopped=frozenset(stopped)))]
+        return [self._say(following[0], token)]
 
     # Cycles
 

@@ -87,12 +87,7 @@ class Fleet:
         """The token goes round until the end is told."""
         for device in self.devices:
             device.rules = rules
-        going = [device for device in self.devices if device.may_go_on]
-        if not going:
-            return
-        stopped = frozenset(device.number for device in self.devices if not device.may_go_on)
-        first = going[0].number
-        self._deliver([Message(first, first, Token((0.0,) * self.clusters, 0, stopped))])
+        self._deliver([Message(0, 0, Token((0.0,) * self.clusters, 0, frozenset()))])
 
     def run_at_once(self, rules: Rules) -> None:
         """Everybody revises by its own clock (own_clock.py) until all have told that they are done: in one cycle, since

@@ -115,7 +115,8 @@ class Post:
         """An envelope that is for this device."""
         sender, content = envelope.sender, envelope.content
         if self.device.left or sender in self.gone:
-            if isinstance(content, Gone | Here):
+            # A sign of life may be older than what it was told: only one that knows who has left is an answer.
+            if isinstance(content, Gone) or {sender, self.device.number} & envelope.gone:
                 self._open.pop((sender, Gone), None)
             if isinstance(content, Here):
                 return []

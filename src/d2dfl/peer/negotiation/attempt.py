@@ -233,9 +233,6 @@ class Attempt:
         line = [learner.Message(sender, self.seat.number, content)]
         while line:
             message = line.pop()
-            if isinstance(message.content, learner.Token) and not self.device.may_go_on:
-                self._pass_by(message, now)
-                continue
             try:
                 answers = self.device.receive(message)
             except FAULTS:
@@ -245,19 +242,6 @@ class Attempt:
                     line.append(one)
                 else:
                     self._say([one], now)
-
-    def _pass_by(self, message: learner.Message, now: float) -> None:
-        """A token for a device that looks for nothing: it says so, and hands it on."""
-        token, own, size = message.content, self.seat.number, self.seat.size
-        assert isinstance(token, learner.Token)
-        stopped = token.stopped | {own}
-        following = [(own + step) % size for step in range(1, size) if (own + step) % size not in stopped]
-        said = [learner.Message(own, message.sender, learner.Taken())] if message.sender != own else []
-        if following:
-            said.append(learner.Message(own, following[0], replace(token, stopped=stopped)))
-        else:
-            said += self.device._end_cycle(replace(token, stopped=stopped))  # nobody is left who revises
-        self._say(said, now)
 
     def _say(self, messages: list[learner.Message], now: float) -> None:
         for message in messages:
