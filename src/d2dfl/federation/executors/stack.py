@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -9,10 +10,14 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 
 from d2dfl.federation.batches import Plan
+from d2dfl.federation.executors.design import Design, design_for, filled
 from d2dfl.federation.executors.loop import PIECE, TEST_PIECE, Job, generator, prepared
 from d2dfl.federation.executors.stacked import stacked_forward
 from d2dfl.federation.losses import Loss
 from d2dfl.federation.optimisers import Memory, blank_memory, descend
+
+if TYPE_CHECKING:
+    from d2dfl.federation.executors.fused import Fused
 
 # Stacked parameters [row, *shape] in the layout's order, inputs [row, n, ...] -> outputs [row, n, ...].
 Forward = Callable[[Sequence[Tensor], Tensor], Tensor]
@@ -21,7 +26,7 @@ Losses = Callable[[Sequence[Tensor], Tensor, Tensor, Tensor], Tensor]
 
 COMPILED = 1 << 18  # parameters from which compiling pays: smaller models wait for their kernels to be started anyhow
 KEPT = 4  # kinds of models and shapes whose compiled code stays
-WIDTH = 50  # devices at once in compiled code: more are no faster (H200: 3.5 ms a step of 25 AlexNets, 33 of 250)
+WIDTH = 50  # devices at once in compiled code: more are hardly faster (dev/LOG.md)
 TESTED = 8192  # datapoints times models in one pass of a test on a GPU, where each pass waits for its start
 _kept: dict[tuple[object, ...], "Losses"] = {}
 
@@ -55,6 +60,17 @@ def fastest(job: Job) -> Forward:
     return forward
 
 
+def head_forward(design: Design) -> Forward:
+    """The dense layers behind convolutions, from weights and inputs in bfloat16."""
+    plain = stacked_forward(design.head)
+    assert plain is not None
+
+    def forward(weights: Sequence[Tensor], inputs: Tensor) -> Tensor:
+        return plain(weights, inputs).float()
+
+    return forward
+
+
 def stacked_outputs(loss: Loss, forward: Forward, weights: Sequence[Tensor], inputs: Tensor) -> Tensor:
     """Outputs [row, n, ...], or [row, view, n, ...] where the loss makes views."""
     if loss.prepare is None:
@@ -73,7 +89,7 @@ def losses_of(loss: Loss, forward: Forward) -> Losses:
     return losses
 
 
-def compiled_losses(kind: tuple[object, ...], losses: Losses) -> Losses:
+def compiled_losses(kind: tuple[object, ...], losses: Losses, mode: str = "reduce-overhead") -> Losses:
     """The same, compiled once for all trainings of this kind in this process: it takes half a minute.
 
     PyTorch gives up compiling code that it has compiled for too many models and shapes, without a word and for good; so
@@ -83,7 +99,7 @@ def compiled_losses(kind: tuple[object, ...], losses: Losses) -> Losses:
         if len(_kept) >= KEPT:
             torch.compiler.reset()
             _kept.clear()
-        _kept[kind] = torch.compile(losses, mode="reduce-overhead", dynamic=False)
+        _kept[kind] = torch.compile(losses, mode=mode, dynamic=False)
     return _kept[kind]
 
 
@@ -109,6 +125,8 @@ class Stack:
         self.descend = torch.compile(descend, dynamic=False) if self.compiles else descend
         # A sequence of plain layers is fully described by its text.
         self.kind = (str(job.model), job.loss, job.settings.precision, forward)
+        self.design = design_for(job) if self.compiles and forward is None else None
+        self.fused: Fused | None = None
 
     def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
         if self.width is None:
@@ -124,25 +142,49 @@ class Stack:
         active = torch.from_numpy(chosen).to(place) if isinstance(chosen, np.ndarray) else chosen
         rows = params[active]  # a view of neighbours, else a copy
         own = {name: held[active] for name, held in memory.items()} or blank_memory(job.settings, rows)
-        if self.gradient.shape != rows.shape:
-            self.gradient = torch.empty_like(rows)
-        leaves = [view.detach().requires_grad_() for view in job.layout.views(rows)]
         anchor = rows.clone() if job.proximal else None
         indices = torch.from_numpy(plan.indices).to(place)
         counts = torch.from_numpy(plan.counts).to(place)[:, None]
         shares = (torch.arange(indices.shape[2], device=place) < counts) / counts
-        losses = torch.empty(plan.indices.shape[:2], device=place)
+        room = filled(indices.shape[2])
+        if self.design is not None and room is not None:
+            fused = self._fused(self.design, len(rows), room)
+            losses = fused.steps(rows, own, anchor, indices, shares)
+        else:
+            losses = self._steps(rows, own, anchor, indices, shares, plan)
+        if isinstance(active, Tensor):
+            real = plan.real
+            params[active[:real]] = rows[:real]
+            for name, held in memory.items():
+                held[active[:real]] = own[name][:real]
+        return losses
+
+    def _fused(self, design: Design, rows: int, batch: int) -> "Fused":
+        """Steps of as many rows and datapoints, made once for a training where they do not change."""
+        from d2dfl.federation.executors.fused import Fused  # Triton is where a card is
+
+        if self.fused is None or (self.fused.rows, self.fused.batch) != (rows, batch):
+            self.fused = None  # its memory is needed
+            losses = losses_of(self.job.loss, head_forward(design))
+            head = compiled_losses(("head", *self.kind, rows, batch), losses, "default")
+            self.fused = Fused(self.job, design, head, rows, batch)
+        return self.fused
+
+    def _steps(
+        self, rows: Tensor, own: Memory, anchor: Tensor | None, indices: Tensor, shares: Tensor, plan: Plan
+    ) -> Tensor:
+        """The steps of a plan; losses [step, row] before each."""
+        job = self.job
+        if self.gradient.shape != rows.shape:
+            self.gradient = torch.empty_like(rows)
+        leaves = [view.detach().requires_grad_() for view in job.layout.views(rows)]
+        losses = torch.empty(indices.shape[:2], device=rows.device)
         job.model.train()
         if self.compiles:
             self.losses = compiled_losses((*self.kind, tuple(indices.shape[1:])), self.plain)
         for step in range(len(indices)):
             losses[step] = self._gradient(leaves, indices[step], shares, plan, step)
             self.descend(rows, self.gradient, own, anchor, job.settings)
-        if isinstance(active, Tensor):
-            real = plan.real
-            params[active[:real]] = rows[:real]
-            for name, held in memory.items():
-                held[active[:real]] = own[name][:real]
         return losses
 
     def _gradient(self, leaves: list[Tensor], chosen: Tensor, shares: Tensor, plan: Plan, step: int) -> Tensor:
