@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from d2dfl.federation import FederationConfig
 from d2dfl.federation.batches import Plan
-from d2dfl.federation.executors.design import CAPABILITY, design_for, design_of, filled
+from d2dfl.federation.executors.design import design_for, design_of, filled
 from d2dfl.federation.executors.loop import Executor, Job, Loop
 from d2dfl.federation.executors.stack import Stack
 from d2dfl.federation.layout import Layout
@@ -20,9 +20,6 @@ from d2dfl.federation.optimisers import blank_memory
 
 SHAPE = (3, 32, 32)
 BATCH = 64
-card = pytest.mark.skipif(
-    not torch.cuda.is_available() or torch.cuda.get_device_capability() != CAPABILITY, reason="needs an H100 or H200"
-)
 
 
 def job_of(place: str, shape: tuple[int, ...] = SHAPE, proximal: bool = False, **options: Any) -> Job:
@@ -89,7 +86,7 @@ def test_a_processor_computes_no_design() -> None:
     assert design_for(job_of("cpu")) is None
 
 
-@card
+@pytest.mark.card
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")  # its own, while it compiles
 @pytest.mark.parametrize(
     ("shape", "options"),
@@ -124,7 +121,7 @@ def test_steps_agree_with_the_loop_up_to_rounding(shape: tuple[int, ...], option
     assert torch.equal(steps(stack)[1], ours)
 
 
-@card
+@pytest.mark.card
 def test_float32_and_views_take_the_other_way() -> None:
     assert design_for(job_of("cuda")) is not None
     job = job_of("cuda", precision="float32")
