@@ -22,20 +22,21 @@ def seen_from(function: Callable[..., Any], stacks: list[list[str]]) -> Callable
     return spy
 
 
-def test_the_road_of_compare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", ["fedavg", "decentralised"])
+def test_the_road_of_compare(scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     kernels: list[list[str]] = []
     executors: list[list[str]] = []
     monkeypatch.setattr(marginal, "take_turns", seen_from(marginal.take_turns, kernels))
     monkeypatch.setattr(Dense, "train", seen_from(Dense.train, executors))
     small = ["--devices", "4", "--rounds", "1", "--set", "data.samples=20", "--set", "federation.interval=1"]
     settings = ["--set", "marginal.messages=60", "--set", "federation.model=mlp"]
-    out = ["--out", str(tmp_path / "run")]
+    out = ["--out", str(tmp_path / "run"), "--set", f"federation.scheme={scheme}", "--set", "federation.neighbours=2"]
     assert call(monkeypatch, "compare", "--methods", "marginal", "--seeds", "1", *small, *settings, *out) == 0
     begin = ["compare", "compare_and_print", "compare"]  # the command, what it does, the function of the library
     shell = kernels[0].index("compare")
     assert {tuple(stack[shell:]) for stack in kernels} == {(*begin, "discover", "find")}
     assert {tuple(stack[shell:]) for stack in executors} == {
-        (*begin, "train_many", "round", "train")
+        (*begin, "train_many", "train")
     }  # the last is that of a Place
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from d2dfl.config import FederationConfig
 from d2dfl.errors import UserError
-from d2dfl.federation.batches import Batches, Part, plan_for
+from d2dfl.federation.batches import Batches
 from d2dfl.federation.blocks import Entries
 from d2dfl.federation.evaluation import ModelEvaluation
 from d2dfl.federation.executors.loop import Executor
@@ -26,8 +26,7 @@ from d2dfl.federation.optimisers import Memory, descend
 from d2dfl.federation.schemes import Moment, Scheme, alone, present
 from d2dfl.federation.state import State
 from d2dfl.federation.sums import PIECES, pieces_of
-from d2dfl.federation.workplace import MODEL, Losses, Order, Place, Segment, added_up, inside_of
-from d2dfl.progress import Share, silent
+from d2dfl.federation.workplace import MODEL, Losses, Order, Outcome, Place, Segment, added_up, inside_of
 
 
 @dataclass
@@ -53,9 +52,13 @@ class Run:
         sizes = self.data.sizes if settings.weighting == "data" else self.data.sizes > 0
         return Moment(settings, self.seed, step, np.asarray(sizes * self.here, dtype=np.float64))
 
-    def part(self, devices: NDArray[np.int64], taken: int = 0) -> Part:
-        """Some of its devices, which have taken so many minibatches since `state.done`."""
-        return Part(self.batches, devices, self.state.done[devices] + taken, self.offset)
+
+@dataclass(frozen=True)
+class Round:
+    """A round that has begun: when who averages, and what devices are to do."""
+
+    segments: Sequence[Segment]
+    order: Order
 
 
 @dataclass
@@ -68,11 +71,36 @@ class Training(ABC):
     params: Tensor  # [row of any run, parameter]; the runs' states hold views of it
     memory: Memory  # of the optimisers of all runs
     executor: Executor
-    width: int  # devices that train at once
+    place: Place  # where devices train
 
     @abstractmethod
-    def round(self, tell: Share = silent) -> None:
-        """Train all runs one round further; `tell` hears the share of the round that is done."""
+    def _order(self, segments: Sequence[Segment]) -> Order:
+        """What devices are to do."""
+
+    @abstractmethod
+    def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
+        """What the server does with the sums over those who were there."""
+
+    def begin(self) -> Round:
+        """One round further: who is there, and what they are to do at the place where they train."""
+        segments = list(self._segments())
+        return Round(segments, self._order(segments))
+
+    def finish(self, now: Round, outcomes: Sequence[Outcome]) -> None:
+        """Book what came of it."""
+        losses = np.concatenate([one.losses for one in outcomes], axis=1)
+        sums = added_up(outcomes, len(self.runs))
+        for number, run in enumerate(self.runs):
+            if sums[number]:
+                self._take(run, sums[number])
+            run.state.done[now.order.entries.of(number)] += len(losses)
+            for segment in now.segments:
+                run.state.curves.book(segment.mixings[number])
+        self._finish(now.order.entries, losses)
+
+    def _done(self, entries: Entries) -> NDArray[np.int64]:
+        """[entry] minibatches that it has taken."""
+        return np.concatenate([run.state.done[entries.of(number)] for number, run in enumerate(self.runs)])
 
     def _segments(self) -> Iterator[Segment]:
         """Begin a round: who is there, and when who averages."""
@@ -123,28 +151,8 @@ class Training(ABC):
 
 
 @dataclass
-class PlacedTraining(Training):
-    """With a server: all devices begin a round with one model; what they make of it is added up where they are."""
-
-    place: Place
-
-    @abstractmethod
-    def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
-        """What the server does with the sums over those who were there."""
-
-    def round(self, tell: Share = silent) -> None:
-        segments = list(self._segments())
-        order = self._order(segments)
-        outcomes = self.place.train(self.params, self.memory, order, tell)
-        losses = np.concatenate([one.losses for one in outcomes], axis=1)
-        sums = added_up(outcomes, len(self.runs))
-        for number, run in enumerate(self.runs):
-            if sums[number]:
-                self._take(run, sums[number])
-            run.state.done[order.entries.of(number)] += len(losses)
-            for segment in segments:
-                run.state.curves.book(segment.mixings[number])
-        self._finish(order.entries, losses)
+class ServerTraining(Training):
+    """With a server: all devices begin a round with one model; what they make of it is added up where they train."""
 
     def _order(self, segments: Sequence[Segment]) -> Order:
         """Who trains, those of a group beside each other, and in whose average."""
@@ -158,7 +166,7 @@ class PlacedTraining(Training):
             memory.append(run.first + devices)
         return Order(
             entries,
-            np.concatenate([run.state.done[entries.of(number)] for number, run in enumerate(self.runs)]),
+            self._done(entries),
             np.concatenate(shares),
             np.concatenate(pieces),
             np.concatenate(memory),
@@ -168,7 +176,7 @@ class PlacedTraining(Training):
 
 
 @dataclass
-class BlockTraining(PlacedTraining):
+class BlockTraining(ServerTraining):
     """Devices take steps, in blocks, and their models are added up."""
 
     def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
@@ -180,33 +188,18 @@ class BlockTraining(PlacedTraining):
 class RowTraining(Training):
     """Without a server: every device keeps a model of its own."""
 
-    def round(self, tell: Share = silent) -> None:
-        length, step, wide = self.scheme.round_steps(self.settings), 0, max(run.batches.widest for run in self.runs)
-        entries, losses = Entries.of_groups([]), [np.empty((0, 0), dtype=np.float32)]
-        for segment in self._segments():
-            entries = Entries.of_groups([(run.active, run.active) for run in self.runs])
-            found = np.empty((segment.steps, len(entries)), dtype=np.float32)
-            for first, last in entries.blocks(self.width):
-                parts = list(entries.parts(first, last))
-                rows = np.concatenate([self.runs[run].first + devices for run, _, devices in parts])
-                drawn = [self.runs[run].part(devices) for run, _, devices in parts]
-                plan = plan_for(drawn, rows, segment.steps, wide)
-                found[:, first:last] = self.executor.train(self.params, self.memory, plan).cpu().numpy()
-                tell((step + segment.steps * last / len(entries)) / length)
-            step += segment.steps
-            losses.append(found)
-            for number, (run, mixing) in enumerate(zip(self.runs, segment.mixings, strict=True)):
-                run.state.done[entries.of(number)] += segment.steps
-                if mixing is not None:
-                    mixing.apply(run.state.params)
-                    for remembered in run.state.memory.values() if self.settings.momentum_rule == "mix" else ():
-                        mixing.apply(remembered)
-                run.state.curves.book(mixing)
-        self._finish(entries, np.concatenate(losses[1:]))
+    def _order(self, segments: Sequence[Segment]) -> Order:
+        entries = Entries.of_groups([(run.active, run.active) for run in self.runs])
+        rows = np.concatenate([run.first + entries.of(number) for number, run in enumerate(self.runs)])
+        nowhere = np.zeros(len(entries), dtype=np.int64)  # nobody is added up
+        return Order(entries, self._done(entries), nowhere.astype(float), nowhere, rows, segments, (0, 0))
+
+    def _take(self, run: Run, sums: dict[str, Tensor]) -> None:
+        raise AssertionError("there is no server")
 
 
 @dataclass
-class GradientTraining(PlacedTraining):
+class GradientTraining(ServerTraining):
     """FedSGD (R41): devices send gradients; the server steps along their mean and tells everybody."""
 
     def _take(self, run: Run, sums: dict[str, Tensor]) -> None:

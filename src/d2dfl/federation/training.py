@@ -26,7 +26,7 @@ from d2dfl.federation.room import IN_MEMORY, Room, room_for
 from d2dfl.federation.rounds import BlockTraining, GradientTraining, RowTraining, Run, Training
 from d2dfl.federation.schemes import most_present, scheme_named
 from d2dfl.federation.state import Curves, State, identity
-from d2dfl.federation.workplace import GradientPlace, Workplace
+from d2dfl.federation.workplace import GradientPlace, RowPlace, Workplace
 from d2dfl.progress import Share, silent
 from d2dfl.rng import stream
 
@@ -143,7 +143,9 @@ def train_many(
         tell = _teller(progress, own, numbers[0], len(runs), settings.rounds)
         tell(0)
         while own[0].round < settings.rounds:
-            training.round(tell)
+            now = training.begin()
+            outcomes = training.place.train(training.params, training.memory, now.order, tell)
+            training.finish(now, outcomes)
             for number, state in zip(numbers, own, strict=True):
                 on_round(number, state)
             on_group(dict(zip(numbers, own, strict=True)))
@@ -221,16 +223,18 @@ def _prepare(
     job = Job(model, layout, runs[0][0].objective(settings), settings, scheme.proximal, inputs, targets)
     width = block_width(job, settings, sum(most_present(settings, data.devices) for data, _ in runs))
     executor = choose_executor(job, notice)
-    common = (settings, scheme, prepared, params, memory, executor, width)
+    common = (settings, scheme, prepared, params, memory, executor)
+    drawn = [run.batches for run in prepared]
+    wide = max(one.widest for one in drawn)
     if scheme.groups is None and not scheme.server_step:
-        return RowTraining(*common)
+        rows = [slice(run.first, run.first + run.data.devices) for run in prepared]
+        return RowTraining(*common, RowPlace(executor, drawn, offsets, rows, wide, width))
     kind = GradientTraining if scheme.server_step else BlockTraining
     if cluster is not None:
         return kind(*common, cluster.place(Portions(factory, job, prepared, scheme)))
-    drawn = [run.batches for run in prepared]
     if scheme.server_step:
         return kind(*common, GradientPlace(executor, drawn, offsets))
-    return kind(*common, Workplace(executor, drawn, offsets, max(one.widest for one in drawn), width))
+    return kind(*common, Workplace(executor, drawn, offsets, wide, width))
 
 
 def _model(factory: Factory, data: Federated, seed: int) -> nn.Module:

@@ -1,4 +1,4 @@
-"""Where devices of federations with a server train for a round: what is asked, what comes back, and how it is done here."""
+"""Where devices train for a round: what is asked, what comes back, and how it is done here."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,8 +39,9 @@ class Order:
     done: NDArray[np.int64]  # [entry] minibatches that it has taken
     shares: NDArray[np.float64]  # [entry] in the average that ends the round
     pieces: NDArray[np.int64]  # [entry] where it is added up (sums.py), those of the next run PIECES further
-    memory: NDArray[np.int64]  # [entry] row of its optimiser's memory, where there is one a device
-    segments: Sequence[Segment]  # mixings inside of groups, over the entries of a run as 0, 1, ...; the last has none
+    memory: NDArray[np.int64]  # [entry] row of what it keeps: its optimiser's memory, without a server its model, too
+    # With a server mixings inside of groups, over the entries of a run as 0, 1, ..., of which the last has none; else of all devices.
+    segments: Sequence[Segment]
     bounds: tuple[int, int]  # pieces of others are outside
 
     @property
@@ -78,7 +79,10 @@ class Place(Protocol):
     """Somewhere to train."""
 
     def train(self, models: Tensor, memory: Memory, order: Order, tell: Share = silent) -> Sequence[Outcome]:
-        """Train devices, block after block, from models [run, parameter], and add them up; by neighbouring parts of the order."""
+        """Train devices, block after block, from models, and add them up; by neighbouring parts of the order.
+
+        Models are [run, parameter], or [row, parameter] where devices keep theirs, which then change in place.
+        """
 
 
 @dataclass
@@ -170,6 +174,39 @@ class GradientPlace:
             sums.append({MODEL: nodes})
             tell((run + 1) / len(models))
         return [Outcome(losses, sums)]
+
+
+@dataclass
+class RowPlace:
+    """Here, without a server: every device keeps a model of its own, and groups of them mix theirs."""
+
+    executor: Executor
+    batches: Sequence[Batches]  # [run]
+    offsets: Sequence[int]  # [run] where its pooled set begins
+    rows: Sequence[slice]  # [run] of its devices
+    wide: int  # datapoints in the largest minibatch of any device
+    width: int  # devices that train at once
+
+    def train(self, models: Tensor, memory: Memory, order: Order, tell: Share = silent) -> Sequence[Outcome]:
+        entries, step = order.entries, 0
+        losses = np.empty((order.steps, len(entries)), dtype=np.float32)
+        remembered = memory.values() if self.executor.job.settings.momentum_rule == "mix" else ()
+        for segment in order.segments:
+            for first, last in entries.blocks(self.width):
+                drawn = [
+                    Part(self.batches[run], devices, order.done[first:last][own] + step, self.offsets[run])
+                    for run, own, devices in entries.parts(first, last)
+                ]
+                plan = plan_for(drawn, order.memory[first:last], segment.steps, self.wide)
+                found = self.executor.train(models, memory, plan)
+                losses[step : step + segment.steps, first:last] = found.cpu().numpy()
+                tell((step + segment.steps * last / len(entries)) / order.steps)
+            step += segment.steps
+            for mixing, own in zip(segment.mixings, self.rows, strict=True):
+                if mixing is not None:
+                    for held in (models, *remembered):
+                        mixing.apply(held[own])
+        return [Outcome(losses, [{} for _ in range(_runs(entries))])]
 
 
 def added_up(outcomes: Sequence[Outcome], runs: int) -> list[dict[str, Tensor]]:
