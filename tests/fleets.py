@@ -9,7 +9,7 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of, free_choice
 from d2dfl.discovery.game.cycles import BestCycle, begin_cycle
-from d2dfl.discovery.game.learning import NO_DEVICE, LearnerState
+from d2dfl.discovery.game.learning import NO_DEVICE, Devices, LearnerState
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.methods import marginal
 from d2dfl.discovery.protocol.device import Device
@@ -29,12 +29,12 @@ def compiled(network: Network, config: Config, seed: int) -> tuple[game.Play, Le
     play = game.start(board, terms, edges)
     cooling = marginal.cooling_of(learner, config.marginal)
     keys = device_keys(seed, "marginal", 0, devices=network.devices)
-    free = free_choice(board, config.discovery.no_link)
+    devices = Devices(keys, free_choice(board, config.discovery.no_link))
     whole = learner.account.copy()
     for cycle in range(cycles):
         now, device = begin_cycle(learner, cooling, whole, cycle, cycles), np.int64(0)
         while device != NO_DEVICE:
-            device = take_turns(board, board.gauss, terms, play, learner, now, keys, free, device, 1000)
+            device = take_turns(board, board.gauss, terms, play, learner, now, devices, device, 1000)
         if cycles > 1:
             best.stay_or_go_back(play, learner)
     return play, learner, Rules(*cooling, network.devices, cycles)

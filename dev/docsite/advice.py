@@ -70,6 +70,7 @@ ADVICE = (
     ("the demo went wrong", f"{REASON}run it again"),
     ("would go wrong", "mend what the lines above name, and check again"),
     ("datapoints of this device are", "give a number of that range"),
+    ("there never was a datapoint", "give a number of the range that the message names"),
     ("has no key of the devices", "let all devices take part from the beginning of the sum"),
     ("the store holds the label", "add the label to peer.toml, or export those datapoints first"),
     ("a datapoint has", "give datapoints as `d2dfl peer init` takes them"),

@@ -235,7 +235,7 @@ def test_what_cannot_be_is_one_sentence(changes: dict[str, Any], says: str) -> N
     [
         (nn.Linear(3, 3), "model cannot take inputs of the shape"),
         (nn.Linear(4, 7), "model gives outputs of the shape (7,): the data asks for 3 numbers"),
-        (lambda shape, outputs: 3, "model makes a int"),
+        (lambda shape, outputs: 3, "model makes an int"),
         (lambda shape: Fixed(), "model takes 1 argument"),
         (5, "model is an int"),
         ("nothing", "there is no model 'nothing'"),

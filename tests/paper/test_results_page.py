@@ -11,7 +11,7 @@ from d2dfl.energy.purposes import PURPOSES
 from d2dfl.energy.radios import RADIOS
 from d2dfl.paper import CONTENDERS, Point, Results, curves
 from d2dfl.paper.catalogue import claims_of
-from d2dfl.paper.verdicts import RULE, verdicts
+from d2dfl.paper.verdicts import LEARNER, RULE, verdicts
 from d2dfl.report.findings import Findings, Table, Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +56,7 @@ def _record(name: str, points: list[str]) -> Findings:
         scale="paper",
         verdicts=verdicts(claims, shown),
         rule=RULE,
+        learner=LEARNER,
         tables=shown.tables,
     )
 
@@ -127,6 +128,17 @@ def test_the_readme_shows_nothing_from_before(tmp_path: Path, script: dict[str, 
     assert script["headline"](folders, equal_only=True)[0] == "| |  |"
     _record("curve-semi", ["radio signals"]).save(tmp_path / "curve-semi")
     assert script["headline"](folders, equal_only=True)[0] == "| | radio signals, semi-supervised |"
+
+
+def test_a_record_of_an_earlier_learner_says_so(tmp_path: Path, script: dict[str, Any]) -> None:
+    folders = _saved(tmp_path, earlier=False)
+    record = Findings.load(tmp_path / "decentralised")
+    replace(record, learner=LEARNER - 1).save(tmp_path / "decentralised")
+    page = script["page"](folders)
+    assert "`decentralised` Fig. 6b, paper, *learner before*" in page
+    assert "`curve-supervised` Fig. 5a, paper |" in page
+    assert "In those marked *learner before*" in page
+    assert "| CIFAR-10 | CIFAR-10, decentralised, *learner before* |" in "\n".join(script["headline"](folders))
 
 
 def test_a_record_of_an_earlier_rule_has_no_verdict(tmp_path: Path, script: dict[str, Any]) -> None:

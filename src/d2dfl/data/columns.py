@@ -45,18 +45,19 @@ def arrays_from(inputs: Any, targets: Any, device: Any, optional: bool = False) 
     """
     if _is_table(inputs):
         return _from_table(inputs, targets, device, optional)
+    inputs = _dense("X", inputs)
+    dataset = _is_dataset(inputs)
+    if dataset and len(inputs) and isinstance(inputs[0], Mapping):
+        return _from_table(_by_name(inputs), targets, device, optional)
     for name, value in (("y", targets), ("device", device)):
         if isinstance(value, str):
             raise UserError(
                 f"{name} names the column {value!r:.80}, and X has no columns: give an array, or X as a frame"
             )
     owner = None if device is None else array_of("device", device)
-    inputs = _dense("X", inputs)
-    if _is_dataset(inputs):
-        items = _items(inputs, targets is None, optional)
-        if isinstance(items, dict):
-            return _from_table(items, targets, device, optional)
-        inputs, targets = items[0], items[1] if targets is None else targets
+    if dataset:
+        inputs, found = _items(inputs, targets is None, optional)
+        targets = found if targets is None else targets
     if targets is None and not optional:
         raise UserError("y is missing: give a label or a number for every row of X")
     return Arrays(array_of("X", inputs), None if targets is None else array_of("y", targets), owner)
@@ -192,15 +193,18 @@ def _joined(features: Mapping[Any, Any]) -> NDArray[Any]:
     return np.column_stack([numbers(f"X, column {name!r:.80},", column) for name, column in arrays.items()])
 
 
-def _items(dataset: Any, labelled: bool, optional: bool = False) -> tuple[Any, Any] | dict[Any, Any]:
-    """All items of a map-style dataset: inputs and targets, or columns where an item is a dictionary."""
+def _by_name(dataset: Any) -> dict[Any, Any]:
+    """The columns of a map-style dataset whose items are dictionaries."""
+    items = [dataset[place] for place in range(len(dataset))]
+    return {name: [item[name] for item in items] for name in items[0]}
+
+
+def _items(dataset: Any, labelled: bool, optional: bool = False) -> tuple[Any, Any]:
+    """All items of a map-style dataset: inputs and targets."""
     number = len(dataset)
     if not number:
         raise UserError("X has no rows: give at least one datapoint a device")
     first = dataset[0]
-    if isinstance(first, Mapping):
-        items = [dataset[place] for place in range(number)]
-        return {name: [item[name] for item in items] for name in first}
     paired = isinstance(first, Sequence) and not isinstance(first, str | bytes)
     labelled = labelled and not (optional and not (paired and len(first) == 2))
     if labelled and not (paired and len(first) == 2):
