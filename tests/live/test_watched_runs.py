@@ -71,6 +71,7 @@ def test_a_killed_run_says_so_and_a_restarted_one_shows_all_rounds(window: Tab, 
         window.open(run.address)
         window.wait(f"{ROUND} >= 3", LONG)
         first = "document.querySelector('#training .chart svg')"
+        window.wait(f"{first} !== null", LONG)  # charts are drawn after the number of the round is there
         window.run(f"{first}.focus()")
         window.press("Home")
         assert window.text("#training .chart .tip").startswith(("round 0 ", "round 1 "))  # also those before the kill
