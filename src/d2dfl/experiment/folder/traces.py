@@ -123,7 +123,7 @@ def load_traces(folder: Path) -> list[KeptTrace]:
     if not paths:
         raise UserError(
             f"{plain(folder)} holds no recorded discovery: those of discover --out, run and compare do, up to "
-            f"{MANY:,} devices, since version 0.2"
+            f"{MANY:,} devices"
         )
     config = Config().with_toml(mark["config"])
     networks: dict[str, Network] = {}
