@@ -3,7 +3,7 @@
 Each method runs in a process of its own; several versions of the package take turns when their folders are named.
 `--functions N` also lists the N functions that take longest to compile, without those that they call.
 
-    python benchmarks/first.py --source before=/tmp/before/src --source after=src --repeat 3
+    python benchmarks/first.py --source before=../before/src --source after=src --repeat 3
 """
 
 import argparse

@@ -3,7 +3,7 @@
 A copy of the package's source, without bytecode and compiled code, is run once; user and system seconds of all processes are
 taken together. Several versions take turns when their source folders are named. Prints every time, and the medians.
 
-    python benchmarks/fresh_run.py --source before=/tmp/before/src --source after=src --repeat 3
+    python benchmarks/fresh_run.py --source before=../before/src --source after=src --repeat 3
 """
 
 import argparse

@@ -87,7 +87,7 @@ class Pair:
             home.join(self.folder / "fleet" / f"{home.settings.name}.admission")
         grant = '[[grant]]\nto = "{}"\nlabels = ["granted", "granted too"]\nnumber = 1000000\nuntil = 2099-01-01\n'
         (homes[0].folder / "policy.toml").write_text(grant.format(homes[1].key().fingerprint.hex()))
-        homes[0].sign_policy(time.time())
+        homes[0].sign_policy()
         graph = {"edges": [[0, 1]], "expected_datapoints": [[self.points] * len(LABELS)]}
         (self.folder / "graph.json").write_text(json.dumps(graph))
         store = homes[0].store()

@@ -55,7 +55,7 @@ def make_pair(folder: Path, points: int) -> list[Home]:
         home.join(folder / "fleet" / f"{home.settings.name}.admission")
     grant = '[[grant]]\nto = "{}"\nlabels = ["a"]\nnumber = 1000000\nuntil = 2099-01-01\n'
     (homes[0].folder / "policy.toml").write_text(grant.format(homes[1].key().fingerprint.hex()))
-    homes[0].sign_policy(time.time())
+    homes[0].sign_policy()
     (folder / "graph.json").write_text(json.dumps({"edges": [[0, 1]], "expected_datapoints": [[points]]}))
     store = homes[0].store()
     take_in(store, "data", homes[0].folder, LABELS, time.time())
@@ -184,7 +184,7 @@ def find_graph(folder: Path, devices: int) -> dict[str, float]:
         home.join(folder / "fleet" / f"{home.settings.name}.admission")
         grant = '[[grant]]\nto = "{}"\nlabels = ["*"]\nnumber = 1000\nuntil = 2099-01-01\n'
         (home.folder / "policy.toml").write_text("\n".join(grant.format(one) for one in prints if one != own))
-        home.sign_policy(time.time())
+        home.sign_policy()
     began = time.perf_counter()
     running = [
         subprocess.Popen(

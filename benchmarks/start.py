@@ -4,7 +4,7 @@ Commands run as processes of their own, in turns, `--repeat` times after one run
 compiled code, and of bytecode, whatever the environment says); the median is printed, and the lowest in brackets. Several
 versions stand side by side when their source folders are named, and then take turns too:
 
-    python benchmarks/start.py --source before=/tmp/before/src --source after=src --repeat 5
+    python benchmarks/start.py --source before=../before/src --source after=src --repeat 5
 """
 
 import argparse

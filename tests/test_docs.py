@@ -40,6 +40,14 @@ def test_curves_in_readme_are_of_the_kept_run(tmp_path: Path) -> None:
     assert compare_images(str(CURVES), str(tmp_path / "curves.png"), tol=2) is None, "call python dev/main_run.py"
 
 
+def test_the_example_of_ones_own_network_keeps_to_its_trust(capsys: pytest.CaptureFixture[str]) -> None:
+    graph = runpy.run_path(str(ROOT / "examples" / "own_network.py"))["result"].graph.to_dict()
+    sent = dict(zip(map(tuple, graph["edges"]), graph["expected_datapoints"], strict=True))
+    assert capsys.readouterr().out.count(" sends ") == len(sent) > 2
+    assert (0, 2) not in sent  # device 0 does not trust device 2 at all
+    assert sent[2, 0][0] == 0 < sum(sent[2, 0])  # device 2 keeps partition 0 from device 0
+
+
 def test_main_table_has_the_best_method_first_and_the_yardsticks_last() -> None:
     rows = [line.split(" | ") for line in main_table()[2:]]
     scores = [float(row[1].strip("*").split(" ")[0]) for row in rows]

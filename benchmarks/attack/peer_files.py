@@ -37,10 +37,10 @@ def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
     """A peer with data, in a fleet of two; of each file its path, its content, and who reads it."""
     from d2dfl.peer import auditing, preflight, reports
     from d2dfl.peer.datapoints import arrays, take_in
+    from d2dfl.peer.fleet_network import network_of, trace_of
     from d2dfl.peer.home import Home, make_home
     from d2dfl.peer.owner import FleetFolder, read_request
     from d2dfl.peer.service import opened
-    from d2dfl.peer.trace import network_of, trace_of
 
     fleet = FleetFolder(folder / "fleet")
     fleet.create()
@@ -54,7 +54,7 @@ def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
     Home(home).join(folder / "fleet" / "kitchen.admission")
     hall = Home(folder / "hall").key().fingerprint.hex()
     (home / "policy.toml").write_text(f'[[grant]]\nto = "{hall}"\nlabels = ["cat"]\nnumber = 2\nuntil = 2099-01-01\n')
-    Home(home).sign_policy(time.time())
+    Home(home).sign_policy()
     store = Home(home).store()
     take_in(store, "data", home, ("cat", "dog"), time.time())
     store.close()
@@ -91,8 +91,8 @@ def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
         for name in ("store.db", "device.key", "peer.toml", "policy.signed", "certificate.pem", "links.json")
     }
     readers |= {
-        "policy.toml": (home / "policy.toml", lambda path: Home(home).sign_policy(time.time())),
-        "owner.key": (home / "owner.key", lambda path: Home(home).sign_policy(time.time())),
+        "policy.toml": (home / "policy.toml", lambda path: Home(home).sign_policy()),
+        "owner.key": (home / "owner.key", lambda path: Home(home).sign_policy()),
         "request": (home / "kitchen.request", read_request),
         "admission": (folder / "fleet" / "kitchen.admission", joined),
         "roster": (folder / "fleet" / "roster.json", lambda path: fleet.roster()),

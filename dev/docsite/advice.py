@@ -34,7 +34,6 @@ ADVICE = (
     ("is damaged", f"{REASON}take a copy from elsewhere, or make it again"),
     # what was given
     ("needs one class per datapoint", "give whole numbers from 0 on; for a regression the partitions"),
-    ("the inputs have the shape", "give one row of numbers for each datapoint"),
     ("rss holds", "give received power as numbers of 0 or more, not in dBm"),
     ("give either drop", "leave one of the two away"),
     ("cluster must number", "give 0, 1, 2, … and leave out no number"),
@@ -51,7 +50,6 @@ ADVICE = (
     ("expected.toml has no quantity", "write the quantity into expected.toml, or take one that is there"),
     ("cannot import", f"{REASON}install what is missing, for all workers"),
     ("fails with", "mend the plug-in at the line that is named"),
-    ("is a …", "give a plain file"),
     # this machine
     ("the log of", f"{REASON}make room on the disk, or leave --log away"),
     ("cannot write", f"{REASON}make room on the disk, or give a place that you may write into"),
@@ -69,7 +67,6 @@ ADVICE = (
     # peers
     ("the demo went wrong", f"{REASON}run it again"),
     ("would go wrong", "mend what the lines above name, and check again"),
-    ("datapoints of this device are", "give a number of that range"),
     ("there never was a datapoint", "give a number of the range that the message names"),
     ("has no key of the devices", "let all devices take part from the beginning of the sum"),
     ("the store holds the label", "add the label to peer.toml, or export those datapoints first"),
@@ -90,7 +87,6 @@ ADVICE = (
     ("the audit of", f"{REASON}somebody changed the store; take a copy of it before anything else"),
     ("cannot use the store", f"{REASON}end the other process, or give another store"),
     ("the store of", f"{REASON}take a backup, if there is one"),
-    ("NaN or infinity", "give numbers, or drop those rows"),
     ("is not a run folder", "give a folder that `run`, `compare`, `reproduce`, or `discover --out` has made"),
     ("there is no …", f"{REASON}take one of the names there"),
     ("holds …", f"{REASON}give what is asked for there"),

@@ -11,14 +11,16 @@ from docsite import ROOT
 from docsite.advice import advice
 from docsite.markdown import cell, table
 
-EXTRA = "MissingExtraError"
+EXTRA, ROW = "MissingExtraError", "RowError"
 ERRORS = (
     "UserError",
     "TakenError",
     "UnknownDeviceError",
     "UnknownNameError",
     "NotARunFolderError",
+    "GivenUpError",
     EXTRA,
+    ROW,
 )
 AREAS = {
     "cli": "The command line",
@@ -34,6 +36,7 @@ AREAS = {
     "report": "The page and figures",
     "env": "The game",
     "peer": "Devices",
+    "live": "The live page",
 }
 
 
@@ -56,7 +59,7 @@ def sentences(path: Path) -> Iterator[str]:
     """Of one file; what is filled in shows as …"""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS and node.args:
-            text = _missing(node.args) if node.func.id == EXTRA else _text(node.args[0])
+            text = MADE.get(node.func.id, _first)(node.args)
             if re.search(r"\w{3}", text):
                 yield text
 
@@ -65,6 +68,16 @@ def _missing(arguments: list[ast.expr]) -> str:
     """The sentence that this error makes of its arguments."""
     feature, package, extra = map(_text, arguments)
     return str(MissingExtraError(feature, package, extra))
+
+
+def _in_row(arguments: list[ast.expr]) -> str:
+    """Likewise."""
+    what, _, advice = map(_text, arguments)
+    return f"{what} in row …: {advice}"
+
+
+def _first(arguments: list[ast.expr]) -> str:
+    return _text(arguments[0])
 
 
 def _text(node: ast.expr) -> str:
@@ -91,6 +104,8 @@ def _exit_codes() -> str:
     text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
     return text.split("## How it ends\n")[1].split("\n\n")[0]
 
+
+MADE = {EXTRA: _missing, ROW: _in_row}  # of arguments by an error itself
 
 INTRODUCTION = f"""# Exit codes and messages
 

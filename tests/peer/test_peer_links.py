@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
 from d2dfl.errors import UserError
+from d2dfl.peer.fleet_network import trace_of
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.measured import measured
 from d2dfl.peer.negotiation.settings import DiscoverySettings
@@ -16,7 +17,6 @@ from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.peer.probing import Link
 from d2dfl.peer.radio import signal_dbm
 from d2dfl.peer.settings import read_settings_text
-from d2dfl.peer.trace import trace_of
 
 WIRELESS = """\
 Inter-| sta-|   Quality        |   Discarded packets               | Missed | WE

@@ -54,7 +54,7 @@ class Two:
     def allow(self, text: str) -> None:
         to = self.homes[1].key().fingerprint.hex()
         (self.homes[0].folder / "policy.toml").write_text(text.replace("HALL", to))
-        self.homes[0].sign_policy(self.now)
+        self.homes[0].sign_policy()
 
     def go(self, rounds: int = 40) -> None:
         for _ in range(rounds):

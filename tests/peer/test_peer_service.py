@@ -36,7 +36,7 @@ def two(folder: Path) -> list[peer.Home]:
     (homes[0].folder / "policy.toml").write_text(
         f'[[grant]]\nto = "{to}"\nlabels = ["cat"]\nnumber = 3\nuntil = 2099-01-01\n'
     )
-    homes[0].sign_policy(0.0)
+    homes[0].sign_policy()
     (folder / "graph.json").write_text(json.dumps({"edges": [[0, 1]], "expected_datapoints": [[5.0, 1.0]]}))
     return homes
 

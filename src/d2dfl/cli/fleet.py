@@ -60,7 +60,7 @@ def status_and_print(homes: list[Path], as_json: bool) -> None:
 
 def network_and_print(exports: list[Path], save: Path, trace: Path | None, folder: Path) -> None:
     from d2dfl.network.files import check_network_name, check_replaceable, save_network
-    from d2dfl.peer.trace import network_of, trace_of
+    from d2dfl.peer.fleet_network import network_of, trace_of
 
     check_network_name(save)
     check_output(save)
@@ -83,7 +83,7 @@ def network_and_print(exports: list[Path], save: Path, trace: Path | None, folde
 
 
 def clusters_and_print(exports: list[Path], reliability: float, allowance: float, folder: Path) -> None:
-    from d2dfl.peer.trace import network_of
+    from d2dfl.peer.fleet_network import network_of
 
     fleet = FleetFolder(folder)
     network = network_of(exports, fleet.roster(), reliability)

@@ -7,10 +7,17 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.table import Table
-
-from d2dfl.cli.output import Watch, announce, bar, console, nothing_to_resume, say, say_results, to_resume
+from d2dfl.cli.output import (
+    Watch,
+    announce,
+    bar,
+    console,
+    nothing_to_resume,
+    numbers_table,
+    say,
+    say_results,
+    to_resume,
+)
 from d2dfl.config import Config
 from d2dfl.config.needs import NetworkShape
 from d2dfl.discovery.needs import discovery_seconds
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
     from d2dfl.experiment.comparison import Comparison
     from d2dfl.experiment.folder.mark import Plan
     from d2dfl.experiment.folder.store import Again, RunFolder
-    from d2dfl.report.findings import Table as FoundTable
+    from d2dfl.report.findings import Table
 
 
 SHOWN = 2  # tables on a terminal; that of every device is for the page
@@ -153,12 +160,10 @@ def _print_comparison(config: Config, result: "Comparison") -> None:
     _print_tables((table_of(result), against_table(result)))
 
 
-def _print_tables(tables: "Sequence[FoundTable]") -> None:
+def _print_tables(tables: "Sequence[Table]") -> None:
     """Tables as the terminal shows them, each with its notes."""
     for found in tables:
-        table = Table(*found.columns, box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in table.columns[1:]:
-            column.justify = "right"
+        table = numbers_table(*found.columns)
         for row in found.rows:
             table.add_row(*row)
         console.print(table)

@@ -10,8 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from d2dfl.errors import UserError
 from d2dfl.storage import check_output
@@ -39,6 +41,14 @@ def bar(
     columns = (TextColumn("{task.description}"), BarColumn(), *(ends or (TimeRemainingColumn(),)))
     with Progress(*columns, console=console, transient=True, disable=not (console.is_terminal and shown)) as progress:
         yield partial(progress.update, progress.add_task(label, total=total, **fields))
+
+
+def numbers_table(*columns: str, **options: Any) -> Table:
+    """A table whose first column is left, and all others, of numbers, right aligned; options are those of rich."""
+    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, **options)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    return table
 
 
 LONG_S = 60.0  # from which a prediction is worth a line

@@ -16,7 +16,7 @@ from rich.progress import MofNCompleteColumn, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from d2dfl.cli.output import bar, console, nothing_to_resume, say, say_results, to_resume
+from d2dfl.cli.output import bar, console, nothing_to_resume, numbers_table, say, say_results, to_resume
 from d2dfl.errors import UserError
 from d2dfl.experiment.cells.files import CELLS
 from d2dfl.experiment.folder.store import TABLE, folder_to_resume, is_free, numbered
@@ -192,9 +192,7 @@ def _print_findings(found: Findings) -> None:
     console.print(Text.assemble("\n", (found.name, "bold"), f"  {found.figure}: {found.title}"))
     console.print(f"{found.setting}\nclaim: {found.claim}")
     for each in found.tables:
-        table = Table(*each.columns, title=each.title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-        for column in table.columns[1:]:
-            column.justify = "right"
+        table = numbers_table(*each.columns, title=each.title, title_justify="left")
         for row in each.rows:
             table.add_row(*row)
         console.print(table)

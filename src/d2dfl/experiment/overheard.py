@@ -26,8 +26,8 @@ EVERY_S = 0.5  # between two writings of one discovery, and between two readings
 SUFFIX = ".told"
 
 
-class Worker:
-    """What this process is for others."""
+class _Own:
+    """What this process tells of itself."""
 
     folder: Path | None = None  # where it tells of its discoveries; None: nobody asked for them
     number = 0  # of discoveries that were told
@@ -35,12 +35,12 @@ class Worker:
 
 def tell_into(folder: Path | None) -> None:
     """From now on, discoveries of this process are told there while somebody looks."""
-    Worker.folder = folder
+    _Own.folder = folder
 
 
 def told(network: Network, config: Config, method: str) -> Trace | None:
     """A trace of the discovery that begins now, which is written as it grows; None where nobody looks."""
-    folder = Worker.folder
+    folder = _Own.folder
     if folder is None or method == NO_EXCHANGE or not traced(network.devices) or network.trust.size > MOST_TABLE:
         return None
     try:
@@ -48,9 +48,9 @@ def told(network: Network, config: Config, method: str) -> Trace | None:
             return None
     except OSError:
         return None
-    Worker.number += 1
+    _Own.number += 1
     trace = Trace(lambda: tell())
-    tell = _Telling(folder, Worker.number, trace, config)
+    tell = _Telling(folder, _Own.number, trace, config)
     return trace
 
 
@@ -72,7 +72,7 @@ class _Telling:
             write_whole(self.folder / f"{os.getpid()}{SUFFIX}", pickle.dumps(content))
 
 
-class Told(NamedTuple):
+class Overheard(NamedTuple):
     """A discovery of another process, as far as it was when it was written."""
 
     key: str
@@ -92,7 +92,7 @@ class Listener:
         self._seen: dict[str, int] = {}
         self._last_s = -EVERY_S
 
-    def look(self) -> list[Told]:
+    def look(self) -> list[Overheard]:
         """What was written since the last time, the oldest first; workers now know that somebody looks."""
         if self.clock() - self._last_s < EVERY_S:
             return []
@@ -108,8 +108,8 @@ class Listener:
         return found
 
 
-def _read(path: Path) -> Told:
+def _read(path: Path) -> Overheard:
     number, over, network, method, seed, moments, config = pickle.loads(read_bytes(path, "a trace", LARGEST_TEXT))
     trace = Trace()
     trace.network, trace.method, trace.seed, trace.moments = network, method, seed, moments
-    return Told(f"{path.stem}-{number}", trace, config, over)
+    return Overheard(f"{path.stem}-{number}", trace, config, over)

@@ -3,7 +3,7 @@
 1. setting      data on devices, partitions, a network (setting.py)
 2. prepared     a graph is discovered, datapoints move over it: `compare` does so in plain sight, workers with `prepare`
 3. federations  what everybody holds now, for `train_many` (federation/training.py)
-4. values       what was measured, as plain values (values.py)
+4. values       what was measured, as plain values (cells/values.py)
 """
 
 from collections.abc import Sequence

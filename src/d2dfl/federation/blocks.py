@@ -40,6 +40,11 @@ class Entries:
     def __len__(self) -> int:
         return len(self.devices)
 
+    @property
+    def runs(self) -> int:
+        """How many runs they are of."""
+        return len(self.starts) - 1
+
     def places(self, run: int) -> slice:
         """Where the entries of a run are."""
         return slice(int(self.starts[run]), int(self.starts[run + 1]))
@@ -60,7 +65,7 @@ class Entries:
 
     def parts(self, first: int, last: int) -> Iterator[tuple[int, slice, NDArray[np.int64]]]:
         """Of a block by run: number of the run, its rows of the block, its devices."""
-        for run in range(len(self.starts) - 1):
+        for run in range(self.runs):
             begin, end = max(first, int(self.starts[run])), min(last, int(self.starts[run + 1]))
             if begin < end:
                 yield run, slice(begin - first, end - first), self.devices[begin:end]

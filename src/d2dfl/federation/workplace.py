@@ -53,9 +53,8 @@ class Order:
         """The same for some pieces alone, and which entries they are."""
         first, last = (int(place) for place in np.searchsorted(self.pieces, bounds))
         own, entries = slice(first, last), self.entries
-        inside = [
-            slice(*np.clip((first, last), *_ends(entries, run)) - entries.starts[run]) for run in range(_runs(entries))
-        ]
+        places = [entries.places(run) for run in range(entries.runs)]
+        inside = [slice(*np.clip((first, last), run.start, run.stop) - run.start) for run in places]
         segments = [
             Segment(
                 one.steps, [mixing and _cut(mixing, part) for mixing, part in zip(one.mixings, inside, strict=True)]
@@ -103,7 +102,7 @@ class Workplace:
     def train(self, models: Tensor, memory: Memory, order: Order, tell: Share = silent) -> Sequence[Outcome]:
         entries, rule = order.entries, self.executor.job.settings.momentum_rule
         names = [MODEL, *(memory if rule == "mix" else ())]
-        sums = [{name: TreeSum(*order.bounds) for name in names} for _ in range(_runs(entries))]
+        sums = [{name: TreeSum(*order.bounds) for name in names} for _ in range(entries.runs)]
         losses = np.empty((order.steps, len(entries)), dtype=np.float32)
         for first, last in entries.blocks(self.width):
             parts = list(entries.parts(first, last))
@@ -206,7 +205,7 @@ class RowPlace:
                 if mixing is not None:
                     for held in (models, *remembered):
                         mixing.apply(held[own])
-        return [Outcome(losses, [{} for _ in range(_runs(entries))])]
+        return [Outcome(losses, [{} for _ in range(entries.runs)])]
 
 
 def added_up(outcomes: Sequence[Outcome], runs: int) -> list[dict[str, Tensor]]:
@@ -222,7 +221,7 @@ def added_up(outcomes: Sequence[Outcome], runs: int) -> list[dict[str, Tensor]]:
 
 def inside_of(segments: Sequence[Segment], entries: Entries) -> list[Segment]:
     """What segments mix inside of groups, for an order; the round's last average is what an order is added up for."""
-    devices = [entries.of(run) for run in range(_runs(entries))]
+    devices = [entries.of(run) for run in range(entries.runs)]
     inside = [
         Segment(one.steps, [mixing and mixing.within(own) for mixing, own in zip(one.mixings, devices, strict=True)])
         for one in segments[:-1]
@@ -233,7 +232,7 @@ def inside_of(segments: Sequence[Segment], entries: Entries) -> list[Segment]:
 def _mix_inside(order: Order, first: int, parts: Parts, segment: Segment, held: Sequence[Tensor]) -> None:
     """An aggregation inside groups, of those that are in a block."""
     for run, own, _ in parts:
-        mixing, begin = segment.mixings[run], int(order.entries.starts[run])
+        mixing, begin = segment.mixings[run], order.entries.places(run).start
         if mixing is not None:
             here = _cut(mixing, slice(first + own.start - begin, first + own.stop - begin))
             for rows in held:
@@ -242,11 +241,3 @@ def _mix_inside(order: Order, first: int, parts: Parts, segment: Segment, held: 
 
 def _cut(mixing: Mixing, part: slice) -> Mixing:
     return mixing.within(np.arange(part.start, part.stop))
-
-
-def _runs(entries: Entries) -> int:
-    return len(entries.starts) - 1
-
-
-def _ends(entries: Entries, run: int) -> tuple[int, int]:
-    return int(entries.starts[run]), int(entries.starts[run + 1])

@@ -9,7 +9,7 @@ from typing import Any
 
 from d2dfl.config import Config
 from d2dfl.experiment.grid.grid import GridProgress
-from d2dfl.experiment.overheard import Listener, Told
+from d2dfl.experiment.overheard import Listener, Overheard
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.negotiation import Negotiation
 from d2dfl.live.stand import Stand
@@ -53,7 +53,7 @@ class GridView(DiscoveryView):
         finally:
             self._one_at_a_time.release()
 
-    def _hear(self, told: Told) -> None:
+    def _hear(self, told: Overheard) -> None:
         """Show the newest discovery; the last few that have ended can be stepped through."""
         network = told.trace.network
         assert network is not None  # it has begun

@@ -10,6 +10,7 @@ from d2dfl.discovery.evaluation import Evaluation, evaluate
 from d2dfl.discovery.methods import METHODS
 from d2dfl.discovery.trace import Moment, Trace
 from d2dfl.experiment.findings.maps import graph_layer
+from d2dfl.experiment.folder.traces import every_second
 from d2dfl.live.maps import LivingMap
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
@@ -100,7 +101,7 @@ class Negotiation:
         moments = list(self.trace.moments)
         layers = [self.layer(moment) for moment in moments]
         while len(moments) > 2 and sum(len(layer.links) for layer in layers) > MOST_LINKS:
-            moments, layers = [moments[0], *moments[-1:0:-2][::-1]], [layers[0], *layers[-1:0:-2][::-1]]
+            moments, layers = every_second(moments), every_second(layers)
         links: dict[tuple[int, int], int] = {}
         described: list[dict[str, Any]] = []
         frames = []

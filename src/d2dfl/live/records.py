@@ -13,6 +13,7 @@ from d2dfl.experiment.cells.values import energy
 from d2dfl.experiment.comparison import title_of
 from d2dfl.experiment.findings.charts import curve_chart, energy_bars
 from d2dfl.experiment.findings.maps import MANY, layer_of, with_exchange
+from d2dfl.experiment.folder.traces import trace_name
 from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.experiment.setting import Setting
 from d2dfl.federation import Curves, State
@@ -25,7 +26,6 @@ from d2dfl.live.views import (
     NEGOTIATION,
     TABLE,
     DiscoveryView,
-    key_of,
     one_bars,
     one_chart,
     table_data,
@@ -51,7 +51,7 @@ class RunView(DiscoveryView):
 
     def prepare(self, number: int, item: PreparedCell) -> None:
         self.items[number] = item
-        key = key_of(item.method, item.setting.seed)
+        key = trace_name(item.method, item.setting.seed)
         if key in self.traces:
             self.found(self.traces[key].trace)
         if item.method != IID and item.setting.seed in self.maps and item.setting.seed == self.cells[0].seed:

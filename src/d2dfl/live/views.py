@@ -8,12 +8,13 @@ from typing import Any
 from d2dfl.config import Config
 from d2dfl.discovery.trace import Trace
 from d2dfl.experiment.cells.cell import Cell
+from d2dfl.experiment.folder.traces import trace_name
 from d2dfl.experiment.observer import Observer
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.negotiation import Negotiation
 from d2dfl.live.stand import Stand
 from d2dfl.report.findings import Bars, Chart, Findings, Map, Table
-from d2dfl.report.look import palettes, slug, titles
+from d2dfl.report.look import palettes, titles
 from d2dfl.report.page.widgets import bars_data, chart_data
 from d2dfl.terminal import in_time
 
@@ -68,7 +69,7 @@ class DiscoveryView(Observer):
         self.progress(what, share)
 
     def negotiate(self, trace: Trace) -> None:
-        key = key_of(trace.method, trace.seed)
+        key = trace_name(trace.method, trace.seed)
         if key not in self.traces:
             assert trace.network is not None  # it has begun
             if trace.seed not in self.maps:
@@ -82,7 +83,7 @@ class DiscoveryView(Observer):
 
     def found(self, trace: Trace) -> None:
         """A discovery has ended: one may step through it."""
-        key = key_of(trace.method, trace.seed)
+        key = trace_name(trace.method, trace.seed)
         self.stand.offer(key, self.traces[key].whole)
         self.stand.put(DISCOVERIES, self._list)
 
@@ -97,11 +98,6 @@ class DiscoveryView(Observer):
 
     def _list(self) -> list[list[str]]:
         return [[key, one.name] for key, one in list(self.traces.items())]
-
-
-def key_of(method: str, seed: int) -> str:
-    """What a discovery is asked for by."""
-    return f"{slug(method)}-seed-{seed}"
 
 
 def table_data(table: Table) -> dict[str, Any]:

@@ -158,7 +158,7 @@ def as_text(quantity: Quantity, values: Sequence[float] | Array) -> str:
     found, digits = spread(quantity, values), quantity.digits
     while digits < quantity.digits + FINER and _hidden(quantity, found[1], found[2], digits):
         digits += 1
-    mean, low, high = (plain(value, digits) for value in found)
+    mean, low, high = (_rounded(value, digits) for value in found)
     return f"{mean} (one seed)" if len(known(values)) < 2 else f"{mean} [{low}, {high}]"
 
 
@@ -169,9 +169,9 @@ def _hidden(quantity: Quantity, low: float, high: float, digits: int) -> bool:
         return False
     marks = [null] if quantity.value is None else [null, quantity.value]
     ends = [(mark, end) for mark in marks for end in (low, high)]
-    return any(end != mark and plain(end, digits) == plain(mark, digits) for mark, end in ends)
+    return any(end != mark and _rounded(end, digits) == _rounded(mark, digits) for mark, end in ends)
 
 
-def plain(value: float, digits: int) -> str:
+def _rounded(value: float, digits: int) -> str:
     """A number without a minus before zero."""
     return no_minus_zero(f"{value:.{digits}f}")

@@ -119,7 +119,7 @@ def _write_policies(homes: list[Home], seed: int) -> None:
             if missing:
                 lines.append(f'[[forbid]]\nto = "{receiver}"\nlabels = {json.dumps(missing)}\n')
         write_whole(home.folder / "policy.toml", "\n".join(lines).encode())
-        home.sign_policy(time.time())
+        home.sign_policy()
 
 
 def _found_edges(homes: list[Home]) -> list[list[int]]:

@@ -115,7 +115,7 @@ class Home:
             )
         return Negotiation(PeerSurroundings(peer, now), self.settings.discovery.plan(), now, calls)
 
-    def sign_policy(self, now: float) -> int:
+    def sign_policy(self) -> int:
         """Number and sign policy.toml; gives the number."""
         path = self.folder / "policy.toml"
         rules = read_rules(read_text(path, "a policy"), str(path))

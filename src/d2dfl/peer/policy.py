@@ -10,7 +10,7 @@
     to = "*"
     labels = ["9"]
 
-`d2dfl peer policy sign` numbers this file and signs it with the owner's key; peers obey the signed file alone.
+`d2dfl peer policy --sign` numbers this file and signs it with the owner's key; peers obey the signed file alone.
 """
 
 import datetime

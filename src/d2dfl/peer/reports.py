@@ -4,7 +4,7 @@ import json
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ def status(home: Home) -> dict[str, Any]:
         received = store.db.execute(
             "SELECT origin, count(*) FROM points WHERE origin != ? GROUP BY origin", (store.own,)
         )
-        name_of = _namer(home, store)
+        name_of = namer(home, store)
         lines, head = store.head
         try:
             policy: int | str = home.policy(store).number
@@ -149,7 +149,8 @@ def _why(wanted: int, gets: int, granted: int, room: int, known: bool) -> str:
     return "the grant's number is used up" if room <= gets else "there are no more"
 
 
-def _namer(home: Home, store: Store) -> Any:
+def namer(home: Home, store: Store) -> Callable[[bytes], str]:
+    """What a device is called, by its fingerprint; the fingerprint's first digits where there is no roster yet."""
     try:
         roster, _ = home.roster(store)
         return roster.name_of

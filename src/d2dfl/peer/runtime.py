@@ -23,6 +23,7 @@ from d2dfl.peer.radio import signal_dbm
 from d2dfl.peer.store.operations import Fact
 from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.transports import Transport
+from d2dfl.progress import silent
 from d2dfl.storage import read_json, write_whole
 
 WAITING = 128  # frames in the queue: with the largest ones 128 MiB
@@ -53,8 +54,8 @@ class Running:
     transport: Transport
     inbox: "Queue[bytes]"
     clock: Callable[[], float]
-    tell: Callable[[Peer], None] = lambda peer: None  # once links are settled
-    watch: Callable[[Peer, float], None] = lambda peer, now: None  # whenever something may have changed
+    tell: Callable[[Peer], None] = silent  # once links are settled
+    watch: Callable[[Peer, float], None] = silent  # whenever something may have changed
     _told: bytes = b""  # the round of which it was told
     history: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MOMENTS))  # losses as time goes by
     news: News = field(init=False)

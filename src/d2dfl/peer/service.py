@@ -21,6 +21,7 @@ from d2dfl.peer.negotiation.negotiation import Negotiation
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
 from d2dfl.peer.store.store import Store, StoreFullError
+from d2dfl.progress import silent
 from d2dfl.storage import TakenError, locked, make_folder, read_json, read_text, write_whole
 
 Say = Callable[[str], None]
@@ -35,10 +36,6 @@ class RunResult:
     short: dict[tuple[str, str], str]  # receiver's name, label → why it got less than the graph wants
     holds: int
     open_transfers: int
-
-
-def _silent(text: str) -> None:
-    pass
 
 
 @contextmanager
@@ -77,7 +74,7 @@ def run(
     stay: bool = False,
     seconds: float = 600.0,
     moves: Path | None = None,
-    say: Say = _silent,
+    say: Say = silent,
 ) -> RunResult:
     """Find the graph with the other devices (or take one), hand datapoints over along it, take what others give; to the end of the round."""
     clock = Clock()

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from d2dfl.cli.commands.command import command
+from d2dfl.cli.commands.command import Json, command
 from d2dfl.cli.commands.watching import Watching
 from d2dfl.config.seeds import LARGEST_SEED
 
@@ -75,7 +75,7 @@ def status(
     homes: Annotated[
         list[Path] | None, typer.Argument(help="Folders of peers.  [default: those below here]", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="As JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """All peers whose folders are here, at a glance, and what they know of the others."""
     from d2dfl.cli.fleet import status_and_print

@@ -1,4 +1,4 @@
-"""Commands about the paper's results and about pages: reproduce, report."""
+"""Commands about the paper's results, and about what run folders hold: reproduce, replay, report."""
 
 from dataclasses import dataclass
 from pathlib import Path

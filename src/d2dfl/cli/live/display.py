@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
+from d2dfl.cli.output import numbers_table
 from d2dfl.live.views import DiscoveryView
 
 EVERY = 2  # times a second
@@ -39,9 +38,7 @@ def rendered(view: DiscoveryView) -> RenderableType:
         parts.append(_negotiation(view))
     table = view.table()
     if table is not None and table.rows:
-        shown = Table(*table.columns, title=table.title, box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
-        for column in shown.columns[1:]:
-            column.justify = "right"
+        shown = numbers_table(*table.columns, title=table.title, title_justify="left")
         for row in table.rows:
             shown.add_row(*row)
         parts.append(shown)

@@ -20,10 +20,10 @@ from d2dfl.live.maps import LivingMap
 from d2dfl.live.views import GRAPHS, TABLE, DiscoveryView, table_data
 from d2dfl.network import Network
 from d2dfl.peer.demo import MOVES
+from d2dfl.peer.fleet_network import described_network
 from d2dfl.peer.home import Home
 from d2dfl.peer.moves import DeviceMove, MoveReader
 from d2dfl.peer.reports import description, reading, status
-from d2dfl.peer.trace import described_network
 from d2dfl.report.findings import Table
 
 EVERY_S = 0.5

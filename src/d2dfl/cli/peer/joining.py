@@ -37,13 +37,10 @@ def join_and_print(folder: Path, admission: Path) -> None:
 def policy_and_print(folder: Path, sign: bool) -> None:
     home = Home(folder)
     if sign:
-        say(f"signed: policy number {home.sign_policy(time.time())}")
+        say(f"signed: policy number {home.sign_policy()}")
     with reports.reading(home) as store:
         found = home.policy(store)
-        try:
-            name_of = home.roster(store)[0].name_of
-        except UserError:
-            name_of = _first_digits
+        name_of = reports.namer(home, store)
     for rule in found.grants:
         until = time.strftime("%Y-%m-%d", time.gmtime(rule.until_s - 1))
         labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
@@ -56,10 +53,6 @@ def policy_and_print(folder: Path, sign: bool) -> None:
         sys.stdout.write(plain(f"forbid {'everybody' if rule.to is None else name_of(rule.to)}: {labels}") + "\n")
     if not found.grants:
         sys.stdout.write("nothing is shared\n")
-
-
-def _first_digits(who: bytes) -> str:
-    return who.hex()[:16]
 
 
 def members_and_print(folder: Path) -> None:

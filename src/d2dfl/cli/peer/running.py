@@ -1,6 +1,5 @@
 """What a device does: it runs a round with the others, and forgets what its owner wants back."""
 
-import signal
 from pathlib import Path
 
 from d2dfl.cli.output import say
@@ -11,7 +10,6 @@ from d2dfl.peer.home import Home
 
 def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float, moves: Path | None = None) -> None:
     home = Home(folder)
-    signal.signal(signal.SIGTERM, _stop)
     try:
         result = service.run(home, graph, stay=stay, seconds=seconds, moves=moves, say=say)
     except KeyboardInterrupt:
@@ -24,11 +22,6 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float, 
         say(f"not all of {label} went to {receiver}: {why}")
     left = f"; {result.open_transfers} transfers are open, and go on with the next start"
     say(f"holds {result.holds:,} datapoints" + ("" if result.done else left))
-
-
-def _stop(*_: object) -> None:
-    """A service manager's way to say Ctrl-C."""
-    raise KeyboardInterrupt
 
 
 def forget_and_print(folder: Path, points: list[int]) -> None:

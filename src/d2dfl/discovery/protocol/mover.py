@@ -47,7 +47,7 @@ class Mover(Receiver):
             concerned.append(self.holdings.heard[after.slot].device)
         pool = self._left_for_telling(len(concerned), undoing)
         slot = after.slot if after else NO_LINK
-        revision.move = Move(revision.edge, slot, before, after, concerned, pool, undoing, wished=wished)
+        revision.move = Move(revision.edge, slot, before, after, concerned, pool, undoing)
         if pool < 0:
             return self._not_done()
         for link, asked in zip(links, wished, strict=True):
@@ -100,7 +100,7 @@ class Mover(Receiver):
                 link.asked = asked
         assert self._revision is not None
         pool = self._left_for_telling(len(done), undoing=True)
-        back = Move(move.edge, NO_LINK, move.after, move.before, done, pool, undoing=True, refused=True, wished=wished)
+        back = Move(move.edge, NO_LINK, move.after, move.before, done, pool, undoing=True, refused=True)
         back.outside, back.earlier = move.outside, in_force  # which holds where taking back is refused, too
         self._revision.move = back
         return self._request_next()

@@ -32,7 +32,6 @@ class Move:
     pool: int  # messages left for telling others, there and back
     undoing: bool
     refused: bool = False
-    wished: list[List] = field(default_factory=list)
     served: int = 0
     change: float = 0.0
     outside: dict[int, float] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from d2dfl.discovery.methods.agreed import LARGEST_GAIN
 from d2dfl.discovery.protocol.device import Device
 from d2dfl.partition.masked.device import MaskedDevice
 from d2dfl.partition.masked.driver import Transcript, run_sum
@@ -15,7 +16,6 @@ from d2dfl.partition.masked.messages import Kind
 from d2dfl.partition.masked.words import FixedPoint
 
 MOST_DATAPOINTS = 2.0**32  # of one label at one device
-LARGEST_GAIN = 1e6  # that a device adds to the mean gain
 COUNTS, GAINS = 0, 1  # numbers of the sums
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from d2dfl.config import Config
 from d2dfl.discovery.discover import splits
-from d2dfl.discovery.methods import METHODS
 from d2dfl.discovery.trace import MOST_MOMENTS, Moment, Slots, Trace
 from d2dfl.errors import UserError
 from d2dfl.experiment.findings.maps import MANY
@@ -40,12 +39,12 @@ class KeptTrace:
 
     @property
     def name(self) -> str:
-        return f"{slug(self.trace.method)}-seed-{self.trace.seed}"
+        return trace_name(self.trace.method, self.trace.seed)
 
-    @property
-    def title(self) -> str:
-        method = METHODS.get(self.trace.method)
-        return f"{method.title if method else self.trace.method}, seed {self.trace.seed}"
+
+def trace_name(method: str, seed: int) -> str:
+    """What a discovery is called in a folder and on a page."""
+    return f"{slug(method)}-seed-{seed}"
 
 
 def traced(devices: int) -> bool:
@@ -73,7 +72,7 @@ def _plain(trace: Trace, network: Network, config: Config, file: str) -> dict[st
     moments = trace.moments
     changes = _changes(moments, network, config, trace.method)
     while sum(map(len, changes)) > MOST_CHANGES and len(moments) > 2:
-        moments = _every_second(moments)
+        moments = every_second(moments)
         changes = _changes(moments, network, config, trace.method)
     return {
         "format": FORMAT,
@@ -90,8 +89,8 @@ def _plain(trace: Trace, network: Network, config: Config, file: str) -> dict[st
     }
 
 
-def _every_second(moments: Sequence[Moment]) -> list[Moment]:
-    """Half of the moments; the first and the last stay."""
+def every_second(moments: Sequence[Any]) -> list[Any]:
+    """Half of the moments, or of what belongs to each; the first and the last stay."""
     return [moments[0], *moments[-1:0:-2][::-1]]
 
 
@@ -123,7 +122,7 @@ def load_traces(folder: Path) -> list[KeptTrace]:
     if not paths:
         raise UserError(
             f"{plain(folder)} holds no recorded discovery: those of discover --out, run and compare do, up to "
-            f"{MANY:,} devices, since version 0.2"
+            f"{MANY:,} devices"
         )
     config = Config().with_toml(mark["config"])
     networks: dict[str, Network] = {}

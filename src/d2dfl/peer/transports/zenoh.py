@@ -35,7 +35,7 @@ class ZenohTransport:
         self.inbox, self.dropped = inbox, 0
         self._own = f"{PREFIX}/{own.hex()}"
         self._when_full: Any = zenoh.CongestionControl.BLOCK  # few pieces are on their way: it is soon over
-        config = zenoh.Config.from_json5(json.dumps(_config(own, listen, addresses, files)))
+        config = zenoh.Config.from_json5(json.dumps(_config(listen, addresses, files)))
         try:
             self._session: Any = zenoh.open(config)
         except zenoh.ZError as error:
@@ -102,7 +102,7 @@ def free_ports(number: int) -> list[int]:
             one.close()
 
 
-def _config(own: bytes, listen: str, addresses: Iterable[str], files: dict[str, Path]) -> dict[str, Any]:
+def _config(listen: str, addresses: Iterable[str], files: dict[str, Path]) -> dict[str, Any]:
     private, certificate = str(files["key"]), str(files["certificate"])
     rule = {
         "id": "frames",

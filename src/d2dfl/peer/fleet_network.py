@@ -1,4 +1,4 @@
-"""Measured links of a fleet as a network file that `d2dfl discover --network` reads."""
+"""Measured links of a fleet as a network file that `d2dfl discover --network` reads, and as losses that `channel.trace` replays."""
 
 from collections.abc import Mapping
 from dataclasses import replace
