@@ -65,6 +65,17 @@ def test_readme_says_of_what_its_two_per_cent_are() -> None:
     assert "100,000 devices on two cores" in readme
 
 
+def test_of_bfloat16_no_more_is_said_than_its_difference_shows() -> None:
+    """A difference whose 95 % interval over three seeds keeps clear of 0 is one, however small."""
+    page = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
+    (said,) = (part for part in page.split("\n\n") if part.startswith("bfloat16 learns"))
+    numbers = re.search(r"−([0-9.]+),\s+deviation over 3 seeds ([0-9.]+)", said)
+    assert numbers
+    surely = float(numbers[1]) > 4.303 * float(numbers[2]) / 3**0.5  # Student's t, two degrees of freedom
+    assert surely == ("surely lower" in said)
+    assert surely != ("learns as float32 does" in said)
+
+
 def test_readme_names_the_rows_of_equal_terms_that_it_leaves_out() -> None:
     """A reader of the headline alone must hear of a row in which ours is behind."""
     results = runpy.run_path(str(ROOT / "dev" / "results.py"))
