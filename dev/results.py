@@ -41,7 +41,8 @@ ahead of the next best method in its block, by the 95 % interval of the differen
 NEXT = """## Ours against the next best
 
 Score of our learner, or what is named, minus that of the next best method with the same links and settings, the paper's learner
-included; mean and 95 % interval over seeds, above 0 where ours is better.
+included; mean and 95 % interval over seeds, above 0 where ours is better. Unsupervised rows have two links where one is said, as in
+the paper.
 """
 BOUGHT = """## What settings and links buy
 
