@@ -12,6 +12,7 @@ from matplotlib.testing.compare import compare_images
 from typer.main import get_command
 
 from d2dfl.cli.app import app
+from d2dfl.report.findings import AHEAD, BEHIND, Findings
 from main_run import CURVES, draw_curves, main_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -54,6 +55,50 @@ def test_main_table_has_the_best_method_first_and_the_yardsticks_last() -> None:
     assert scores[:-2] == sorted(scores[:-2], reverse=True)
     assert [row[0].lstrip("| ") for row in rows[-2:]] == ["no exchange", "i.i.d. shuffle of the same data"]
     assert rows[0][1].startswith("**")
+
+
+def test_readme_says_of_what_its_two_per_cent_are() -> None:
+    """Of 25 devices and our objective: with the paper's, 100 devices or one label a device it is more (docs/measurements.md)."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    measured = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
+    _, _, table = measured.partition("## How good, how fast")
+    rows = [line.strip("| ").split(" | ") for line in table.partition("\n`benchmarks/quality.py`")[0].splitlines()]
+    shares = {row[0]: float(row[1].split()[0]) for row in rows if len(row) == 7 and row[0][0].isdigit()}
+    ours = [share for links, share in shares.items() if "paper's objective" not in links]
+    assert len(ours) == 5
+    assert min(ours) >= 0.98 > max(shares[links] for links in shares if "paper's objective" in links)
+    claim = readme.partition("within 2 % of the best known graph")[2][:60]
+    assert "25 devices with 3 labels each, our objective" in claim
+    assert "two shared cores" in (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")
+    assert "100,000 devices on two cores" in readme
+
+
+def test_of_bfloat16_no_more_is_said_than_its_difference_shows() -> None:
+    """A difference whose 95 % interval over three seeds keeps clear of 0 is one, however small."""
+    page = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
+    (said,) = (part for part in page.split("\n\n") if part.startswith("bfloat16 learns"))
+    numbers = re.search(r"−([0-9.]+),\s+deviation over 3 seeds ([0-9.]+)", said)
+    assert numbers
+    surely = float(numbers[1]) > 4.303 * float(numbers[2]) / 3**0.5  # Student's t, two degrees of freedom
+    assert surely == ("surely lower" in said)
+    assert surely != ("learns as float32 does" in said)
+
+
+def test_readme_names_the_rows_of_equal_terms_that_it_leaves_out() -> None:
+    """A reader of the headline alone must hear of a row in which ours is behind."""
+    results = runpy.run_path(str(ROOT / "dev" / "results.py"))
+    said = (ROOT / "README.md").read_text(encoding="utf-8").partition(results["HEADLINE_MARKS"][0])[0].split("\n\n")[-2]
+    named = re.search(r"Fig\. (.*?), where ours is ahead of nobody", said, flags=re.S)
+    assert named
+    shown = {name for name, _ in results["HEADLINE"].values()}
+    records = [Findings.load(path.parent) for path in (ROOT / "docs" / "findings" / "paper").glob("*/findings.json")]
+    for found in records:
+        contests = [item for item in found.verdicts if results["OVER_NEXT"] in item.quantity]
+        if contests and found.name not in shown and not results["earlier"](found):
+            verdicts = {item.verdict for item in contests}
+            assert found.figure.removeprefix("Fig. ") in re.split(", | and ", named[1]), found.name
+            assert AHEAD not in verdicts, found.name
+            assert (BEHIND in verdicts) == (f"in {found.figure} behind" in said), found.name
 
 
 def test_links_between_pages_lead_somewhere() -> None:

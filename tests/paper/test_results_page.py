@@ -10,7 +10,8 @@ import pytest
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.energy.radios import RADIOS
 from d2dfl.paper import CONTENDERS, Point, Results, curves
-from d2dfl.paper.catalogue import claims_of
+from d2dfl.paper.catalogue import claims_of, experiment_names, load_experiment
+from d2dfl.paper.terms import ON_PAPERS
 from d2dfl.paper.verdicts import LEARNER, RULE, verdicts
 from d2dfl.report.findings import Findings, Table, Verdict
 
@@ -154,3 +155,32 @@ def test_a_record_of_an_earlier_rule_has_no_verdict(tmp_path: Path, script: dict
     assert not any(sign in line for line in claims for sign in ("] +", "] ~", "] -"))
     tally = script["counts"]([Findings.load(folder) for folder in sorted(tmp_path.iterdir())])
     assert [part[-4:] for part in tally.split("; ")] == ["of 3"] * 7
+
+
+def test_every_contest_stands_beside_the_others_whatever_it_is_about(tmp_path: Path, script: dict[str, Any]) -> None:
+    """Not scores alone: a row in which ours is behind must not be left to the long table."""
+    over = "{}the next best method on the same terms{}"
+    texts = {
+        "devices at 5 %, above the best baseline": "reproduced",
+        over.format("the same, ours above ", ""): "behind",
+        over.format("arrived / lacked, ours above ", " (spectra)"): "ahead",
+        over.format("accuracy lost, ours less than ", ""): "nobody can tell",
+    }
+    verdict = [Verdict(text, "ours, paper's settings", "", "0.1 [0.0, 0.2]", said, 3) for text, said in texts.items()]
+    found = Findings("graphs", "Graphs", scale="paper", verdicts=tuple(verdict), rule=RULE)
+    rows = script["contests"]([found])[2:]
+    assert [row.split(" | ")[1] for row in rows] == ["devices at 5 %", "arrived / lacked, spectra", "accuracy lost"]
+    assert [said in row for row, said in zip(rows, ("behind", "ahead", "nobody can tell"), strict=True)] == [True] * 3
+    assert not any("next best" in row for row in script["claims"](found))
+
+
+def test_where_one_link_is_said_other_numbers_of_links_are_named(script: dict[str, Any]) -> None:
+    """The columns of the table say one link: rows whose points have another number of them stand in the words above."""
+    two = set()
+    for name in experiment_names():
+        for point in load_experiment(name).points("paper"):
+            if {ON_PAPERS.ours, *ON_PAPERS.rules} <= set(point.contenders) and name != "edges":  # which sweeps links
+                two |= {point.paradigm for item in ON_PAPERS.rules if point.config(item).discovery.edges == 2}
+                assert {point.config(item).discovery.edges for item in ON_PAPERS.contenders} <= {1, 2}
+    assert two == {"unsupervised"}
+    assert "Unsupervised rows have two links where one is said" in script["NEXT"]

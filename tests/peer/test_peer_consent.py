@@ -13,6 +13,7 @@ from small_fleet import FAR, NOON_S, Small, rules
 from d2dfl.errors import UserError
 from d2dfl.peer.identity.keys import Key, verify
 from d2dfl.peer.policy import Policy, Rule, open_policy, read_rules, sign_policy
+from d2dfl.peer.store.store import StoreFullError
 from d2dfl.peer.wire import messages as say
 
 WHO = st.sampled_from([b"x" * 32, b"y" * 32])
@@ -137,6 +138,25 @@ def test_an_older_policy_is_refused_and_then_nothing_is_shared() -> None:
     assert "older one is refused" in str(small.allow(0, rules(small.prints(1)), number=4))
     assert small.allow(0, rules(small.prints(1)), number=5) is None
     assert small.peers[0].visible(small.prints(1), small.now) == {"a": 5, "b": 5}
+
+
+def test_a_policy_that_a_full_disk_did_not_take_holds_until_a_start_alone() -> None:
+    """Its number is nowhere but in the process: docs/threats.md says so."""
+
+    def full(operation: object) -> None:
+        raise StoreFullError
+
+    small = Small()
+    assert small.allow(0, rules(small.prints(1)), number=1) is None
+    small.stores[0].watch = full
+    for number in (2, 1):  # a revocation, then the older one again
+        with pytest.raises(StoreFullError):
+            small.allow(0, *([rules(small.prints(1))] if number == 1 else []), number=number)
+        assert small.peers[0].visible(small.prints(1), small.now) == {}
+    small.stores[0].watch = None
+    assert "older one is refused" in str(small.allow(0, rules(small.prints(1)), number=1))
+    small.peers[0] = small.peer(0)
+    assert small.allow(0, rules(small.prints(1)), number=1) is None
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"\xff", b'{"kind": "policy"}', b"[" * 100_000])

@@ -191,6 +191,30 @@ def vectors_of(content: Any) -> list[tuple[tuple[float, ...], bool]]:
     return [(vector, most) for vector, most in found if vector]
 
 
+@pytest.mark.parametrize("grants_one", [True, False])
+def test_the_list_of_claims_shows_a_label_that_is_granted_to_somebody_to_the_next_on_the_list(
+    monkeypatch: pytest.MonkeyPatch, grants_one: bool
+) -> None:
+    """What docs/threats.md says does not hold: who is granted a label is not asked there. Granted to nobody, it is not listed."""
+    policy = Talking.grants
+
+    def grants(fleet: Talking, number: int) -> dict[bytes, dict[str, int]]:
+        """Device 0 lets device 2 have all, or nobody anything; the others share as before."""
+        every = dict.fromkeys(fleet.labels, 20)
+        return policy(fleet, number) if number else {fleet.prints[2]: every} if grants_one else {}
+
+    monkeypatch.setattr(Talking, "grants", grants)
+    for seed in range(2):
+        _, fleet = both(setting(6, network__labels_per_device=1), seed, keep=True)
+        fleet.found()
+        label = int(fleet.network.counts[0].argmax())
+        (spare,) = {said.spare for sender, to, said in fleet.bodies(say.Introduction) if (sender, to) == (0, 1)}
+        assert not any(spare)  # nothing is granted to device 1
+        lists = [said.pairs for sender, to, said in fleet.bodies(say.Claims) if (sender, to) == (0, 1)]
+        first = lists[0]  # of device 0 alone
+        assert [label in pair[:2] for pair in first] == [True] * grants_one
+
+
 def test_a_revocation_in_the_middle_holds_for_all_that_is_said_after_it() -> None:
     _, fleet = both(setting(5), 0, keep=True)
     fleet.run(lambda: fleet.talk(1).attempt is not None and fleet.talk(1).attempt.step == Step.REVISING)
