@@ -14,10 +14,10 @@ _loaded: dict[str, str] = {}  # files that were run: where they are, and as they
 
 def load_file(path: Path) -> ModuleType:
     """Run a file; whatever it does wrong is one sentence. What it registers stays."""
-    spec = importlib.util.spec_from_file_location(f"d2dfl_file_{path.stem}", path) if path.suffix == ".py" else None
-    if spec is None or spec.loader is None or not path.is_file():
-        raise UserError(f"cannot load {str(path)!r}: give a Python file")
     open_plain(path, "a Python file").close()
+    spec = importlib.util.spec_from_file_location(f"d2dfl_file_{path.stem}", path) if path.suffix == ".py" else None
+    if spec is None or spec.loader is None:
+        raise UserError(f"{str(path)!r} does not end in .py: give a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look for the module of their class
     _loaded[str(path.absolute())] = str(path)

@@ -10,6 +10,8 @@ import pytest
 
 from calling import SMALL, call
 from d2dfl.cli.output import Watch
+from d2dfl.config.presets import preset
+from d2dfl.config.sections.learning import PARADIGMS
 from d2dfl.experiment.cells.files import read_cell
 from d2dfl.report.findings import Findings
 
@@ -243,3 +245,22 @@ def test_folders_of_graphs_can_be_reported(monkeypatch: pytest.MonkeyPatch, tmp_
     page = (tmp_path / "page.html").read_text()
     assert "Closest and Uniform" in page
     assert "exp. moved" in page
+
+
+def test_help_says_which_paradigms_have_other_numbers_of_devices(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "run", "--help") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    usual = preset("best").network.devices
+    others = {name: preset("best", name).network.devices for name in PARADIGMS}
+    other = [name for name, devices in others.items() if devices != usual]
+    assert {others[name] for name in other} == {10}
+    assert f"[default: {usual}, or 10 where --paradigm is {' or '.join(other)}]" in said
+
+
+def test_help_of_a_command_names_no_option_that_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(monkeypatch, "replay", "--help") == 0
+    assert "--live" not in capsys.readouterr().out

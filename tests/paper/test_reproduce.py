@@ -187,7 +187,7 @@ def test_cells_travel_as_plain_values_and_shared_ones_are_measured_once(tmp_path
     [
         (["nothing"], "tiny", "there is no experiment 'nothing'"),
         (["example"], "huge", "there is no scale 'huge'"),
-        (["missing.py"], "tiny", "there is no experiment 'missing.py'"),
+        (["missing.py"], "tiny", "there is no file 'missing.py': give a Python file"),
     ],
 )
 def test_bad_requests_end_in_one_sentence(tmp_path: Path, names: list[str], scale: str, sentence: str) -> None:

@@ -18,6 +18,7 @@ pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
 
 from small_fleet import Small, rules
 
+from calling import call
 from d2dfl.errors import UserError
 from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.certificates import authority, certify
@@ -237,6 +238,22 @@ def test_a_board_loses_frames_and_the_peers_do_not_care() -> None:
     for end in ends:
         end.close()
     assert board.queues == {}
+
+
+def test_a_demo_that_is_stopped_says_what_is_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("d2dfl.peer.demo._run_all", stop)
+    assert call(monkeypatch, "fleet", "demo", "--devices", "2", "--out", str(tmp_path / "demo")) == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == (
+        f"d2dfl: stopped; {tmp_path / 'demo'} holds what the devices had by then: "
+        "for another demo remove it, or name another folder with --out"
+    )
+    assert (tmp_path / "demo" / "device-1" / "store.db").is_file()
 
 
 def test_the_demo(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What is written on maps: whose circle it is can be read, names do not cover each other, and colours fit any number of classes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,12 @@ from d2dfl.report.drawing.labels import (
     level_texts,
     link_cuts,
     node_cuts,
+    short_names,
 )
 from d2dfl.report.drawing.map_stage import map_stage
 from d2dfl.report.drawing.picture import graph_figure
 from d2dfl.report.drawing.scene import links_of, stage_of
+from d2dfl.report.page.map_data import map_data
 from d2dfl.report.page.widgets import map_widget
 
 
@@ -82,6 +85,24 @@ def test_what_the_font_lacks_is_written_as_escapes() -> None:
         "\\u65e5\\u672c… #3",
         "a very…name",
     ]
+
+
+def test_names_that_would_be_cut_alike_keep_their_device_apart() -> None:
+    names = ["station 1 in the north", "station 2 in the north", "hall", "a very long name"]
+    assert short_names(names) == ["station… #0", "station… #1", "hall", "a very…name"]
+    assert drawable(names) == short_names(names)
+    thousands = short_names([f"a name that is long, {n}, like others" for n in range(2000)])
+    assert len(set(thousands)) == 2000
+    assert max(map(len, thousands)) <= 12
+
+
+def test_a_page_tells_devices_apart_whose_names_begin_and_end_alike() -> None:
+    config = preset("best").with_(**{"network.devices": 4})
+    network = Network.generate(config, seed=0)
+    network = replace(network, device_names=tuple(f"station {n} in the north" for n in range(4)))
+    found = discover(network, config, seed=0, method="closest")
+    data, _ = map_data(map_of("", network, [layer_of("", found)]), {"closest": 0})
+    assert len(set(data["labels"])) == 4
 
 
 def test_names_of_the_example_do_not_cover_each_other() -> None:

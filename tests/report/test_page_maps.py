@@ -116,6 +116,19 @@ def test_a_method_with_few_weak_links_shows_half_of_them(tab: Tab, tmp_path: Pat
     assert count(tab, ".link") == 10
 
 
+def test_a_link_counts_amounts_that_are_too_small_to_be_listed(tab: Tab, tmp_path: Path) -> None:
+    found = crowded()
+    item = found.maps[0]
+    link = item.layers[0].links[0]
+    small = dataclasses.replace(link, loss=0.0, amounts=(4.03, 0.04, 0.04, *(0.0 for _ in link.amounts[3:])), went=())
+    layer = dataclasses.replace(item.layers[0], links=(small,))
+    tab.open(written(tmp_path, dataclasses.replace(found, maps=(dataclasses.replace(item, layers=(layer,)),))))
+    assert "Datapoints sent, expected 4.1" in tab.text(".inspector")
+    tab.hover("[data-kind=device]", small.receiver)
+    assert f"{small.trusted} trusted; {item.partitions[0]}: 4" in tab.text(".inspector")
+    assert f"{item.partitions[1]}: 0" not in tab.text(".inspector")
+
+
 def test_methods_stand_side_by_side_and_every_seed_is_there(tab: Tab, report: Path) -> None:
     tab.open(report)
     layers = demo.device_map().layers

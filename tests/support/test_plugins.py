@@ -40,7 +40,13 @@ def test_the_metric_on_the_page_runs(tmp_path: Path) -> None:
 
 def test_a_plugin_that_fails_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("1 / 0")
-    for name, words in (("bad.py", "ZeroDivisionError"), ("none.py", "give a Python file"), ("x.txt", "Python file")):
+    (tmp_path / "x.txt").write_text("")
+    for name, words in (
+        ("bad.py", "ZeroDivisionError"),
+        ("none.py", "there is no file 'none.py': give a Python file"),
+        ("x.txt", "'x.txt' does not end in .py: give a Python file"),
+        (".", "'.' is a folder: give a Python file"),
+    ):
         done = d2dfl(tmp_path, "--plugin", name, "methods")
         assert done.returncode == 2
         assert words in done.stderr

@@ -23,8 +23,9 @@ def experiment_names() -> list[str]:
 @cache
 def load_experiment(name: str) -> Experiment:
     """An experiment of this package, or of a script of one's own (a path that ends in .py)."""
-    path = Path(name) if name.endswith(".py") else scripts_folder() / f"{name.replace('-', '_')}.py"
-    if not path.is_file():
+    own = name.endswith(".py")
+    path = Path(name) if own else scripts_folder() / f"{name.replace('-', '_')}.py"
+    if not own and not path.is_file():
         entry_named("experiment", name, dict.fromkeys(experiment_names()))
     found = getattr(load_file(path), "EXPERIMENT", None)
     if not isinstance(found, Experiment):

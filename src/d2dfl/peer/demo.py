@@ -50,6 +50,15 @@ def run_demo(devices: int, out: Path, seed: int, say: Callable[[str], None], wat
     if out.exists():
         raise UserError(f"{out} is there already: name another folder with --out")
     make_folder(out)
+    try:
+        return _demo(devices, out, seed, say, watched)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"{out} holds what the devices had by then: for another demo remove it, or name another folder with --out"
+        ) from None
+
+
+def _demo(devices: int, out: Path, seed: int, say: Callable[[str], None], watched: bool) -> DemoResult:
     homes = _make_devices(devices, out, seed)
     say(f"{devices} devices with {POINTS} digits each, of two labels; every one has a key and a policy of its own")
     for home in homes:

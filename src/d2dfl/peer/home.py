@@ -11,7 +11,7 @@ from d2dfl.peer.discovery import DiscoveryProtocol, GraphFile, stored_graph
 from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.certificates import check_issued, validity
 from d2dfl.peer.identity.keys import Key, load_key, verify
-from d2dfl.peer.identity.roster import ADDRESS, NAME, Roster, make_request, open_roster
+from d2dfl.peer.identity.roster import ADDRESS_WANTED, NAME, Roster, is_address, make_request, open_roster
 from d2dfl.peer.identity.sealed import LARGEST
 from d2dfl.peer.negotiation.negotiation import Negotiation
 from d2dfl.peer.peer import Peer
@@ -189,9 +189,9 @@ def make_home(
     address = address or listen
     if not NAME.fullmatch(name):
         raise UserError(f"the name {name!r:.60} will not do: give small letters, digits, - . _, at most 40")
-    odd = [one for one in (listen, address) if not ADDRESS.fullmatch(one)]
+    odd = [one for one in (listen, address) if not is_address(one)]
     if odd:
-        raise UserError(f"the address {odd[0]!r:.60} will not do: give host:port")
+        raise UserError(f"the address {odd[0]!r:.60} will not do: {ADDRESS_WANTED}")
     if address.startswith(("0.0.0.0:", "[::]:")):
         raise UserError(f"nobody can reach {address}: give --address host:port, as others see this device")
     taken = [one for one in ("peer.toml", "device.key", "store.db") if (folder / one).exists()]

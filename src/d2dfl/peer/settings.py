@@ -9,7 +9,7 @@ from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.peer.handover.limits import Limits
-from d2dfl.peer.identity.roster import ADDRESS
+from d2dfl.peer.identity.roster import ADDRESS_WANTED, is_address
 from d2dfl.peer.negotiation.settings import DiscoverySettings, read_discovery
 from d2dfl.storage import read_text
 
@@ -61,8 +61,8 @@ def read_settings_text(text: str, what: str) -> Settings:
     for part in ("name", "data", "listen"):
         if not isinstance(content.get(part), str):
             raise UserError(f"{what}: {part} is {content.get(part)!r:.60}: give a text")
-    if not ADDRESS.fullmatch(content["listen"]):
-        raise UserError(f"{what}: listen is {content['listen']!r:.60}: give host:port")
+    if not is_address(content["listen"]):
+        raise UserError(f"{what}: listen is {content['listen']!r:.60}: {ADDRESS_WANTED}")
     keep, probe = content.get("keep", "move"), content.get("probe_s", 1.0)
     if keep not in ("move", "copy"):
         raise UserError(f'{what}: keep is {keep!r:.40}: give "move" or "copy"')

@@ -17,7 +17,11 @@ from d2dfl.experiment.folder.logs import LOGS
 from d2dfl.storage import read_text
 
 Devices = Annotated[
-    int | None, typer.Option(help="Number of devices.  [default: 25, 10 by paradigm]", show_default=False)
+    int | None,
+    typer.Option(
+        help="Number of devices.  [default: 25, or 10 where --paradigm is unsupervised or regression]",
+        show_default=False,
+    ),
 ]
 Partitions = Annotated[
     int | None, typer.Option(help="Number of data partitions (classes).  [default: 10]", show_default=False)

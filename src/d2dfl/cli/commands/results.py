@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from d2dfl.cli.commands import completion
-from d2dfl.cli.commands.watching import NoBrowser, Watching, check_live
+from d2dfl.cli.commands.watching import Watching, check_live
 from d2dfl.config.sections.learning import ENGINES
 from d2dfl.config.seeds import MOST_SEEDS
 from d2dfl.errors import UserError
@@ -79,7 +79,7 @@ def reproduce(
 
 def replay(
     run: Annotated[Path, typer.Argument(help="Folder that run, compare or discover --out made.", show_default=False)],
-    no_browser: NoBrowser = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Say the address, open nothing.")] = False,
 ) -> None:
     """Step through the discoveries of a finished run, on a page of this machine. Ctrl-C ends it."""
     check_live()

@@ -14,9 +14,9 @@ from d2dfl.terminal import plain
 
 
 def labels_of(text: str) -> tuple[str, ...]:
-    """Names by commas, or how many."""
-    if re.fullmatch("[0-9]+", text):
-        if len(text) > 9 or not 0 < int(text) <= MOST_LABELS:
+    """Names by commas, or how many: a number that is no count, such as -1 or 1e3, is no name."""
+    if re.fullmatch(r"[+-]?[0-9]+([.eE][0-9.+-]*)?", text):
+        if not text.isdecimal() or len(text) > 9 or not 0 < int(text) <= MOST_LABELS:
             raise UserError(f"there are {text:.20} labels: give 1 to {MOST_LABELS:,}, or their names by commas")
         return tuple(map(str, range(int(text))))
     return tuple(part.strip() for part in text.split(","))

@@ -16,7 +16,8 @@ from d2dfl.peer.identity.keys import PUBLIC_BYTES, Signer, Verify, fingerprint
 from d2dfl.peer.identity.sealed import seal, unseal
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
-ADDRESS = re.compile(r"([A-Za-z0-9.-]{1,200}|\[[0-9a-fA-F:]{2,40}\]):([0-9]{1,5})")
+_ADDRESS = re.compile(r"([A-Za-z0-9.-]{1,200}|\[[0-9a-fA-F:]{2,40}\]):([0-9]{1,5})")
+ADDRESS_WANTED = "give host:port with a port from 1 to 65535"
 MOST_MEMBERS = 2000
 MOST_ALLOWED = 1e9  # datapoints a device
 KIND, REQUEST = "roster", "request"
@@ -156,12 +157,17 @@ def open_request(data: bytes, verify: Verify, what: str) -> Member:
         raise UserError(f"{what} lacks a part of it") from None
 
 
+def is_address(text: str) -> bool:
+    """Whether it is host:port, and the port is one that can be listened on."""
+    place = _ADDRESS.fullmatch(text)
+    return place is not None and 1 <= int(place[2]) <= 65535
+
+
 def _checked(member: Member, what: str) -> Member:
     if not NAME.fullmatch(member.name):
         raise UserError(f"{what} has the name {member.name!r:.60}: give small letters, digits, - . _, at most 40")
-    place = ADDRESS.fullmatch(member.address)
-    if not place or not 1 <= int(place[2]) <= 65535:
-        raise UserError(f"{what} has the address {member.address!r:.60}: give host:port")
+    if not is_address(member.address):
+        raise UserError(f"{what} has the address {member.address!r:.60}: {ADDRESS_WANTED}")
     if len(member.box) != PUBLIC_BYTES:
         raise UserError(f"{what} has a key of the wrong size")
     return member

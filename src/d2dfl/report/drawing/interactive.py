@@ -21,7 +21,7 @@ from d2dfl.report.drawing.labels import (
     level_texts,
     link_cuts,
     node_cuts,
-    short_name,
+    short_names,
 )
 from d2dfl.report.drawing.picture import summary
 from d2dfl.report.drawing.scene import Array, Scene, curves
@@ -167,7 +167,7 @@ def _keys(scene: Scene) -> list[go.Scatter]:
 
 
 def _letters(scene: Scene) -> Lettering:
-    return lettering(list(map(short_name, scene.network.device_names)), scene.evaluation.labels_satisfied)
+    return lettering(short_names(scene.network.device_names), scene.evaluation.labels_satisfied)
 
 
 def _key(heading: str, text: str, **look: Any) -> go.Scatter:

@@ -1,5 +1,6 @@
 """What is written on a map, and where: every device by its number or name, and how many of its partitions suffice."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -57,14 +58,30 @@ def short_name(name: str) -> str:
     return words[: LONGEST - 1 - tail].rstrip() + "…" + words[-tail:].lstrip()
 
 
+def short_names(names: Sequence[str]) -> list[str]:
+    """Names as they fit beside circles; those that would be cut to the same letters end with the device's number."""
+    short = list(map(short_name, names))
+    often = Counter(short)
+    return [
+        _numbered(plain(name), device) if often[cut] > 1 and len(plain(name)) > LONGEST else cut
+        for device, (name, cut) in enumerate(zip(names, short, strict=True))
+    ]
+
+
+def _numbered(name: str, device: int) -> str:
+    number = f"… #{device}"
+    return name[: LONGEST - len(number)].rstrip() + number
+
+
 def drawable(names: Sequence[str]) -> list[str]:
     """Short names in characters that the font has; others are written as escapes, cut ones with the device's number."""
-    return [_drawable(plain(name), device) for device, name in enumerate(names)]
+    short = short_names(names)
+    return [_drawable(plain(name), short[device], device) for device, name in enumerate(names)]
 
 
-def _drawable(name: str, device: int) -> str:
+def _drawable(name: str, short: str, device: int) -> str:
     if all(map(_known, name)):
-        return short_name(name)
+        return short
     pieces = [item if _known(item) else item.encode("unicode_escape").decode() for item in name]
     if sum(map(len, pieces)) <= LONGEST_ESCAPED:
         return "".join(pieces)

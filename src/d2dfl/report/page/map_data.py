@@ -13,7 +13,7 @@ from d2dfl.report.drawing.labels import (
     lettering,
     level,
     link_cuts,
-    short_name,
+    short_names,
 )
 from d2dfl.report.drawing.map_stage import cluster_names, layer_links, map_stage, most_sent
 from d2dfl.report.drawing.scene import Arrows, Stage, link_width
@@ -28,7 +28,7 @@ def map_data(item: Map, colours: Colours) -> tuple[dict[str, Any], list[str]]:
     """One map, and what its legend says about what is written there."""
     stage, most = map_stage(item, WIDTH), most_sent(item)
     arrows = [layer_links(layer, len(item.partitions), stage, most) for layer in item.layers]
-    letters = lettering(list(map(short_name, item.devices)), np.zeros(len(item.positions), dtype=np.int64))
+    letters = lettering(short_names(item.devices), np.zeros(len(item.positions), dtype=np.int64))
     written = stage.radius >= READABLE and any(letters.beside)
     first = arrows[0] if arrows else layer_links(NOBODY, len(item.partitions), stage, most)
     data = {

@@ -69,7 +69,7 @@ class Inspector {
       link.went.length ? ["arrived", amount(link.went[1])] : null,
     ];
     const most = Math.max(1e-9, ...link.amounts.map(([, value]) => value));
-    const rows = link.amounts.map(([partition, value]) => {
+    const rows = listed(link).map(([partition, value]) => {
       const track = html("div", { class: "track" }, this.piece("gained", 0, value / most));
       return html(
         "tr",
@@ -155,6 +155,6 @@ class Inspector {
   }
 
   what(map, link) {
-    return link.amounts.map(([partition, value]) => `${map.partitions[partition]}: ${amount(value)}`).join(", ") || "nothing";
+    return listed(link).map(([partition, value]) => `${map.partitions[partition]}: ${amount(value)}`).join(", ") || "nothing";
   }
 }

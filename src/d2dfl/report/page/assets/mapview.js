@@ -3,6 +3,7 @@ const SHADES = 5;
 
 // Datapoints that a link carries: as expected, or as the exchange went.
 const expected = (link) => sum(link.amounts.map(([, value]) => value));
+const listed = (link) => link.amounts.filter(([, value]) => value >= 0.05); // less is written as 0
 const carried = (link, moment) => (moment === "went" && link.went.length ? link.went[0] : expected(link));
 
 // What devices may be coloured by: a value a device, which end is good, and from where to where the colours go.
