@@ -67,6 +67,9 @@ ADVICE = (
     # peers
     ("the demo went wrong", f"{REASON}run it again"),
     ("would go wrong", "mend what the lines above name, and check again"),
+    ("the address … will not do", "give HOST:PORT, with a port from 1 to 65535"),
+    ("has the address", "give HOST:PORT, with a port from 1 to 65535"),
+    ("listen is", "give HOST:PORT, with a port from 1 to 65535"),
     ("there never was a datapoint", "give a number of the range that the message names"),
     ("has no key of the devices", "let all devices take part from the beginning of the sum"),
     ("the store holds the label", "add the label to peer.toml, or export those datapoints first"),
