@@ -16,7 +16,7 @@ from d2dfl.discovery.trace import Trace
 from d2dfl.live.page import live_page
 from d2dfl.live.server import LiveServer, served
 from d2dfl.live.stand import Stand
-from d2dfl.live.views import DiscoveryView, put_findings
+from d2dfl.live.views import DiscoveryView, one_chart, put_findings
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
 SAID = "document.getElementById('status').innerText"
@@ -166,6 +166,32 @@ def test_a_paused_page_stands_still_and_misses_nothing(window: Tab) -> None:
         assert "25" in window.text("#status")
         window.click("#hold")
         window.wait(f"{SAID}.includes('50')")
+        server.end("Over.")
+        window.wait(f"{SAID}.includes('Over.')")
+    assert window.errors == []
+
+
+def test_a_chart_that_grows_keeps_what_the_reader_chose(window: Tab) -> None:
+    window.errors.clear()
+    stand = Stand()
+
+    def grown(rounds: int) -> None:
+        curve = demo.chart("Accuracy", "accuracy", tuple(range(1, rounds + 1)), "round", 1)
+        stand.put("curves", lambda: [one_chart(curve)])
+
+    curves = "document.querySelectorAll('#curves .curve').length"
+    parts = "[...document.querySelectorAll('#curves .switch button')].filter((it) => it.checkVisibility()).length"
+    grown(2)
+    with served(stand, live_page("A run")) as server:
+        window.open(server.address)
+        window.wait(f"{curves} > 1")
+        assert window.run(parts) == 0
+        window.click("#curves .legend button", 1)
+        before = window.run(curves)
+        grown(12)
+        stand.settled("curves")
+        window.wait(f"{parts} === 3")
+        assert window.run(curves) == before
         server.end("Over.")
         window.wait(f"{SAID}.includes('Over.')")
     assert window.errors == []

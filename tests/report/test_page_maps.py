@@ -171,3 +171,16 @@ def test_colours_tell_devices_apart_with_any_number_of_classes(tab: Tab, tmp_pat
     assert tab.text(".shades h5") == "Share of partitions at threshold"
     choose(tab, ".map-controls label select", "score")
     assert tab.run(shades) >= 4
+
+
+@pytest.mark.parametrize("devices", [3, 46, 100, 200])
+def test_a_map_of_any_number_of_devices_is_on_the_page(tab: Tab, tmp_path: Path, devices: int) -> None:
+    item = dataclasses.replace(
+        demo.device_map(devices), devices=tuple(f"station {number}" for number in range(devices))
+    )
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(item,))))
+    assert count(tab, ".node") == devices
+    assert "station 2" in tab.run("document.querySelector('.map-controls').textContent")
+    tab.run("document.querySelectorAll('[data-kind=device]')[2].focus()")
+    tab.settle()
+    assert tab.text(".inspector").startswith("Device station 2 ")

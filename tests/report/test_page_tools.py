@@ -58,6 +58,16 @@ def test_the_end_of_a_chart_can_be_seen_alone(tab: Tab, report: Path) -> None:
     assert max(ticks(tab)) - min(ticks(tab)) == pytest.approx(whole)
 
 
+@pytest.mark.parametrize(
+    ("rounds", "parts"), [(3, []), (4, ["all", "last half"]), (10, ["all", "last half", "last fifth"])]
+)
+def test_short_curves_have_an_end_too(tab: Tab, tmp_path: Path, rounds: int, parts: list[str]) -> None:
+    curve = demo.chart("Accuracy over rounds", "accuracy", tuple(range(1, rounds + 1)), "round", 1)
+    tab.open(written(tmp_path, dataclasses.replace(demo.comparison(), charts=(curve,))))
+    shown = "[...document.querySelectorAll('.chart .switch button')].filter((it) => it.checkVisibility()).map((it) => it.textContent)"
+    assert tab.run(shown) == parts
+
+
 def test_a_part_of_a_chart_is_chosen_by_dragging(tab: Tab, report: Path) -> None:
     tab.open(report)
     x, y = tab.middle(".chart svg")

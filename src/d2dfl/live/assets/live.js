@@ -11,13 +11,9 @@ class Panel {
 
   // What must not change for a drawing to be renewed; else it is made anew.
   static shape(kind, data) {
-    if (kind === "chart") return JSON.stringify([data.title, data.lines.map((line) => line.title), Panel.places(data) >= 10]);
+    if (kind === "chart") return JSON.stringify([data.title, data.lines.map((line) => line.title)]);
     if (kind === "bars") return JSON.stringify([data.title, data.bars, data.parts]);
     return JSON.stringify([data.title, data.devices, data.layers.map((layer) => layer.title)]);
-  }
-
-  static places(data) {
-    return new Set(data.lines.flatMap((line) => line.x)).size;
   }
 
   show(data) {

@@ -73,7 +73,7 @@ def stage_at(raw: Array, cluster: NDArray[Any], width: float, measured: bool) ->
     xy = (raw - (raw.min(axis=0) + raw.max(axis=0)) / 2) * scale + size / 2
     near = np.median(cKDTree(xy).query(xy, k=2)[0][:, 1]) if len(xy) > 1 else width
     radius = float(np.clip(max(0.42 * near, 0.1 * np.sqrt(size.prod() / len(xy))), 1.0, 0.016 * width + 5))
-    radius = max(1.0, radius * min(1.0, np.sqrt(CROWD / len(xy))))  # room for links where there are many devices
+    radius = max(1.0, radius * min(1.0, (CROWD / len(xy)) ** 0.5))  # room for links where there are many devices
     xy = _apart(xy, 2.3 * radius + 1.0, margin, size - margin)
     order = np.argsort(cluster, kind="stable")
     groups = np.split(xy[order], np.flatnonzero(np.diff(cluster[order])) + 1)

@@ -43,6 +43,7 @@ class LineChart extends ZoomedChart {
   renew(data) {
     this.data = data;
     this.place();
+    this.offer();
     if (this.range) this.range = this.share ? [this.last(this.share), this.places.at(-1)] : this.range;
     this.draw(this.width);
   }

@@ -7,7 +7,6 @@ class ZoomedChart {
       ["0.5", "last half"],
       ["0.2", "last fifth"],
     ];
-    const enough = this.places.length >= 10;
     this.zoom = switcher(`Part of the axis: ${this.data.x}`, parts, "1", (value) => this.show(Number(value)));
     this.reset = html("button", { type: "button", class: "plain", hidden: true }, "show all");
     this.reset.addEventListener("click", () => this.show(1));
@@ -16,9 +15,18 @@ class ZoomedChart {
       this.bands = bands.checked;
       this.draw(this.width);
     });
-    const wide = this.data.lines.some((line) => line.low.some((value, index) => value !== line.high[index]));
-    const label = html("label", { class: "check" }, bands, "bands");
-    return html("div", { class: "controls" }, enough ? this.zoom.element : null, this.reset, wide ? label : null);
+    this.banded = html("label", { class: "check" }, bands, "bands");
+    this.offer();
+    return html("div", { class: "controls" }, this.zoom.element, this.reset, this.banded);
+  }
+
+  // Parts in which two places stand at least, and bands where there are any: while a run goes on there come to be more.
+  offer() {
+    const wide = (line) => line.low.some((value, index) => value !== line.high[index]);
+    this.banded.hidden = !this.data.lines.some(wide);
+    const buttons = [...this.zoom.element.children];
+    for (const button of buttons) button.hidden = this.places.length * Number(button.value) < 2;
+    this.zoom.element.hidden = buttons[1].hidden; // nothing to choose from
   }
 
   // The last share of the places.
