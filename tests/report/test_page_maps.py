@@ -61,6 +61,18 @@ def test_links_are_chosen_by_device_cluster_and_weight(tab: Tab, report: Path) -
     assert count(tab, ".bundle") == count(tab, ".link") == len(between)
     tab.run("document.querySelector('.bundle .hit').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))")
     assert re.match(r"Cluster C\d → cluster C\d Links \d+ ", tab.text(".inspector"))
+    sent = {pair: 0.0 for pair in between}
+    for link in links:
+        pair = (cluster[link.transmitter], cluster[link.receiver])
+        if pair in sent:
+            sent[pair] += sum(link.amounts)
+    choose(tab, ".least input", "400")
+    strong = sum(amount >= 400 for amount in sent.values())
+    assert 0 < strong < len(between)
+    assert count(tab, ".bundle") == strong
+    assert tab.text(".least output").startswith(f"400 datapoints: {strong} of {len(between)} arrows; ")
+    tab.click(".map-controls .check input")
+    assert count(tab, ".link") == len(links)
 
 
 def crowded() -> Findings:
@@ -171,6 +183,24 @@ def test_colours_tell_devices_apart_with_any_number_of_classes(tab: Tab, tmp_pat
     assert tab.text(".shades h5") == "Share of partitions at threshold"
     choose(tab, ".map-controls label select", "score")
     assert tab.run(shades) >= 4
+
+
+def test_a_hairball_opens_with_one_arrow_between_clusters(tab: Tab, tmp_path: Path) -> None:
+    item, links = demo.device_map(100), []
+    alike = (4.0, *(0.0 for _ in item.partitions[1:]))
+    for step in (1, 30, 60):
+        links += [
+            dataclasses.replace(
+                item.layers[0].links[0], transmitter=number, receiver=(number + step) % 100, amounts=alike, went=()
+            )
+            for number in range(100)
+        ]
+    layer = dataclasses.replace(item.layers[0], links=tuple(links))
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(dataclasses.replace(item, layers=(layer,)),))))
+    assert 0 < count(tab, ".bundle") == count(tab, ".link") <= 20
+    assert tab.run("document.querySelector('.map-controls .check input').checked")
+    tab.click(".map-controls .check input")
+    assert count(tab, ".link") == 300
 
 
 @pytest.mark.parametrize("devices", [3, 46, 100, 200])

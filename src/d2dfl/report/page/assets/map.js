@@ -1,6 +1,7 @@
 // Devices in the plane and the graph of each method: one of them, or all side by side; what is pointed at is explained.
 const MANY_LINKS = 60; // from more on, only the strongest are shown until somebody asks for all
 const TOP = 50;
+const HAIRBALL = 250; // links from which on a map opens with one arrow between two clusters
 
 class DeviceMap {
   constructor(stage, data) {
@@ -38,7 +39,9 @@ class DeviceMap {
     this.state.focus = "";
     if (!this.map.distance.length && this.state.colour === "distance") this.state.colour = "share";
     this.pinned = null;
-    this.state.least = this.enough();
+    this.gather(this.state.together);
+    const left = Math.max(0, ...this.sizes().map((sizes) => sizes.filter((size) => size >= this.state.least).length));
+    if (left > HAIRBALL && new Set(this.map.cluster).size > 1) this.gather(true);
     this.head.replaceChildren(...this.heads());
     this.controls.replaceChildren(...(this.map.layers.length ? this.choices() : []));
     this.arrange();
@@ -48,15 +51,27 @@ class DeviceMap {
   renew(layers) {
     this.map.layers = layers;
     if (!this.set) this.state.least = this.enough();
-    this.field.max = this.most;
-    this.field.value = this.state.least;
+    this.range();
     this.draw();
+  }
+
+  // One arrow for all links between two clusters, or one a link.
+  gather(together) {
+    this.state.together = together;
+    this.state.least = this.enough();
+    this.set = false;
+  }
+
+  // What the arrows of each method carry, the strongest first; methods without any are left out.
+  sizes() {
+    const arrows = (layer) => (this.state.together ? bundled(this.map, layer.links) : layer.links);
+    return this.map.layers.map((layer) => arrows(layer).map(expected).sort((a, b) => b - a)).filter((sizes) => sizes.length);
   }
 
   // Where a method has more links than can be told apart: the most datapoints with which every method still shows its strongest
   // TOP, or half of its links if it has fewer. Where many carry the same, all of them are shown.
   enough() {
-    const methods = this.map.layers.map((layer) => layer.links.map(expected).sort((a, b) => b - a)).filter((sizes) => sizes.length);
+    const methods = this.sizes();
     if (!methods.some((sizes) => sizes.length > MANY_LINKS)) return 0;
     const least = methods.map((sizes) => Math.floor(sizes[Math.min(TOP, Math.ceil(sizes.length / 2)) - 1]));
     return Math.min(...least);
@@ -120,7 +135,11 @@ class DeviceMap {
     const clusters = [...new Set(map.cluster)].sort((a, b) => a - b).map((number) => [`c${number}`, `cluster C${number}`]);
     const devices = map.names.map((name, index) => [`d${index}`, `device ${name}`]);
     const together = html("input", { type: "checkbox", checked: this.state.together });
-    together.addEventListener("change", () => set("together")(together.checked));
+    together.addEventListener("change", () => {
+      this.gather(together.checked);
+      this.range();
+      this.draw();
+    });
     return [
       switcher("Moment", moments, this.state.moment, set("moment")).element,
       colours.length > 1 ? chooser("Colour by", colours, this.state.colour, set("colour")) : null,
@@ -131,7 +150,12 @@ class DeviceMap {
   }
 
   get most() {
-    return Math.ceil(Math.max(1, ...this.map.layers.flatMap((layer) => layer.links.map(expected))));
+    return Math.ceil(Math.max(1, ...this.sizes().map((sizes) => sizes[0])));
+  }
+
+  range() {
+    this.field.max = this.most;
+    this.field.value = this.state.least;
   }
 
   slider() {
@@ -178,9 +202,10 @@ class DeviceMap {
     const view = this.views[this.views.length > 1 ? this.state.layer : 0];
     const all = this.layer.links.length;
     const [shown, inner] = [view.drawn.length, this.layer.links.filter((link) => this.map.cluster[link.from] === this.map.cluster[link.to]).length];
+    const least = `${this.state.least} datapoint${this.state.least === 1 ? "" : "s"}`;
     const words = this.state.together
-      ? `${shown} arrows; ${inner} of ${all} links stay inside a cluster`
-      : `${this.state.least} datapoints: ${shown} of ${all} links`;
+      ? `${least}: ${shown} of ${bundled(this.map, this.layer.links).length} arrows; ${inner} of ${all} links stay inside a cluster`
+      : `${least}: ${shown} of ${all} links`;
     this.said.textContent = this.state.moment === "before" ? "no links yet" : words;
   }
 

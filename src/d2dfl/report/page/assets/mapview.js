@@ -60,7 +60,7 @@ class MapView {
     };
     const kept = layer.links.filter(near);
     const found = state.together ? bundled(this.map, kept) : kept;
-    return state.together ? found : found.filter((link) => carried(link, state.moment) >= state.least);
+    return found.filter((link) => carried(link, state.moment) >= state.least);
   }
 
   draw(layer, state) {
