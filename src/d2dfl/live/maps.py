@@ -36,7 +36,7 @@ class LivingMap:
     def base(self) -> dict[str, Any]:
         """The map without a graph, and what its legend says."""
         if self._base is None:
-            data, said = map_data(self.item, {})
+            data, said = map_data(self.item, {}, self.stage)
             number = len(self.item.partitions)
             self._base = {**data, "keys": {"levels": level_texts(link_cuts(number), number), "said": said}}
         return self._base

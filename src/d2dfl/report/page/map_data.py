@@ -24,9 +24,9 @@ NOBODY = Layer("", "", (), (), ())  # a graph without links
 WIDTH = 400.0  # of a map's stage; the page scales it
 
 
-def map_data(item: Map, colours: Colours) -> tuple[dict[str, Any], list[str]]:
-    """One map, and what its legend says about what is written there."""
-    stage, most = map_stage(item, WIDTH), most_sent(item)
+def map_data(item: Map, colours: Colours, stage: Stage | None = None) -> tuple[dict[str, Any], list[str]]:
+    """One map, and what its legend says about what is written there; `stage`: where devices stand, if that is known."""
+    stage, most = stage or map_stage(item, WIDTH), most_sent(item)
     arrows = [layer_links(layer, len(item.partitions), stage, most) for layer in item.layers]
     letters = lettering(short_names(item.devices), np.zeros(len(item.positions), dtype=np.int64))
     written = stage.radius >= READABLE and any(letters.beside)
