@@ -197,6 +197,31 @@ def test_a_chart_that_grows_keeps_what_the_reader_chose(window: Tab) -> None:
     assert window.errors == []
 
 
+def test_training_is_seen_first_once_it_begins(window: Tab) -> None:
+    """But nothing moves under a reader who steps through a discovery."""
+    window.errors.clear()
+    order = "[...document.querySelectorAll('section')].filter((it) => !it.hidden).map((it) => it.id)"
+    for stepping in (False, True):
+        stand = Stand()
+        shown(stand)
+        stand.put("head", lambda: {"what": "discover", "share": 0.5, "left": ""})
+        with served(stand, live_page("A run")) as server:
+            window.open(server.address)
+            window.wait(f"{order}.length === 4")
+            assert window.run(order) == ["negotiation", "training", "numbers", "graphs"]
+            if stepping:
+                window.run("(() => { const it = document.getElementById('which'); it.value = it.options[1].value;"
+                " it.dispatchEvent(new Event('change')); })()")  # fmt: skip
+                window.wait("document.getElementById('words').textContent.startsWith('moment')")
+            stand.put("head", lambda: {"what": "train", "share": 0.5, "left": ""})
+            stand.settled("head")
+            window.wait("document.getElementById('what').textContent === 'train'")
+            first = ["negotiation", "training", "numbers"] if stepping else ["training", "numbers", "negotiation"]
+            assert window.run(order) == [*first, "graphs"]
+            server.end("Over.")
+    assert window.errors == []
+
+
 def test_a_wrong_token_shows_nothing(window: Tab, replay: tuple[LiveServer, Trace]) -> None:
     server, _ = replay
     window.open(server.address.replace(server.token, "x" * len(server.token)))

@@ -55,3 +55,5 @@ def test_while_it_trains_all_graphs_are_there(tmp_path: Path) -> None:
     assert first["layer"]["links"]  # never a map without any link
     assert newest["negotiation"]["title"] == "Closest, seed 0"
     assert [layer["title"] for layer in newest["graphs"]["layers"]] == ["Marginal (ours)", "Closest", "No exchange"]
+    colours = {line["title"]: line["colour"] for line in newest["curves"][0]["lines"]}
+    assert {bar["title"]: bar["colour"] for bar in newest["energy"][0]["bars"]} == colours  # of the shuffle, too

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.data import Dataset
-from d2dfl.discovery.methods import IID, METHODS
+from d2dfl.discovery.methods import IID, IID_TITLE, METHODS
 from d2dfl.energy.ledger import Ledger
 from d2dfl.energy.purposes import PURPOSES
 from d2dfl.experiment.cells.cell import Cell, Contender, Point, Values
@@ -104,4 +104,4 @@ class Comparison:
 
 def title_of(method: str) -> str:
     """What a method is called in figures."""
-    return "i.i.d. shuffle" if method == IID else METHODS[method].title
+    return IID_TITLE if method == IID else METHODS[method].title

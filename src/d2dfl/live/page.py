@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from d2dfl.report.page.html import Html, head, join, source, tag
+from d2dfl.report.page.html import Html, head, source, tag
 from d2dfl.report.page.page import CHARTS, STYLES, asset, code_of
 
 
@@ -48,7 +48,7 @@ def _masthead(title: str) -> Html:
         role="status",
     )
     hold = tag("button", "Pause", type="button", id="hold", class_="plain", aria_pressed="false")
-    return tag("header", top, tag("h1", title), status, tag("div", hold, class_="controls"), class_="masthead")
+    return tag("header", top, tag("h1", title), tag("div", status, hold, class_="now"), class_="masthead")
 
 
 def _negotiation() -> Html:
@@ -76,7 +76,7 @@ def _negotiation() -> Html:
 
 
 def _sections() -> list[Html]:
-    curves = join(tag("div", id="curves", class_="grid"), tag("div", id="energy", class_="grid"))
+    curves = tag("div", tag("div", id="curves", class_="grid"), tag("div", id="energy", class_="grid"), class_="pair")
     return [
         _section("training", "Training", curves),
         _section("numbers", "In numbers", tag("div", id="table")),

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from d2dfl.discovery.methods import IID, NO_EXCHANGE
+from d2dfl.discovery.methods import IID, IID_TITLE, NO_EXCHANGE
 from d2dfl.experiment.cells.cell import Contender
 
 # R3: the paper's learner at its best on the paper's settings, chosen on other networks than those it is measured on
@@ -24,7 +24,7 @@ FIVE_LINKS: Mapping[str, Any] = {"discovery.edges": 5}
 RULES = {"closest": "closest", "most-trusted": "most trusted", "uniform": "uniform"}  # method: title
 
 NONE = Contender(NO_EXCHANGE, "no exchange", NO_EXCHANGE)
-SHUFFLE = Contender(IID, "i.i.d. shuffle", IID, "best")
+SHUFFLE = Contender(IID, IID_TITLE, IID, "best")
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from d2dfl.discovery.methods import IID, METHODS, NO_EXCHANGE
+from d2dfl.discovery.methods import IID, IID_TITLE, METHODS, NO_EXCHANGE
 from d2dfl.report.findings import Chart, Findings
 
 # Of methods, in the order they come; then that of i.i.d. data, the yardstick that they strive for. No exchange is grey.
@@ -45,7 +45,7 @@ def titles(records: Sequence[Findings]) -> list[Colours]:
         for record, mine in zip(records, colours, strict=True)
     ]
     known = {text.lower(): colours[0][name] for name, method in METHODS.items() for text in (name, method.title)}
-    known[DASHED] = IID_COLOUR
+    known[DASHED] = known[IID_TITLE] = IID_COLOUR
     for mine in own:
         known = mine | known
     return [known | mine for mine in own]

@@ -55,6 +55,7 @@ class Method:
 NO_EXCHANGE = "none"  # the method without links: the zero of every share
 ALL = "all"  # not a method: those that are compared by default, or where graphs are drawn, every one
 IID = "iid"  # not a method: the same data shuffled over the devices, the one of every share
+IID_TITLE = "i.i.d. shuffle"
 
 METHODS: dict[str, Method] = {
     method.name: method

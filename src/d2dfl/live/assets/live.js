@@ -270,6 +270,7 @@ class LivePage {
     else if (name === "graphs") this.reveal("graphs", () => this.graphs.show({ ...data, title: "Graphs that were found" }));
     else if (name === "table") this.reveal("numbers", () => showTable(at("table"), data));
     else if (this.rows[name]) this.reveal("training", () => this.rows[name].show(data));
+    if (this.trains) this.lift();
   }
 
   // A section is seen before it is drawn: what is hidden has no width.
@@ -278,7 +279,16 @@ class LivePage {
     draw();
   }
 
+  // Training is what one looks at from then on, so it comes before the discoveries; not while one of them is stepped through.
+  lift() {
+    if (this.lifted || this.negotiation.trace || at("training").hidden) return;
+    this.lifted = true;
+    at("negotiation").before(at("training"), at("numbers"));
+  }
+
   head({ what, share, left }) {
+    this.trains = what.startsWith("train");
+    if (this.trains) this.lift();
     at("what").textContent = what;
     at("share").value = share;
     at("left").textContent = [`${number(share * 100, 0)}\u00a0%`, left].filter(Boolean).join(", ");
