@@ -61,7 +61,7 @@ def test_links_are_chosen_by_device_cluster_and_weight(tab: Tab, report: Path) -
     assert count(tab, ".bundle") == count(tab, ".link") == len(between)
     tab.run("document.querySelector('.bundle .hit').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))")
     assert re.match(r"Cluster C\d → cluster C\d Links \d+ ", tab.text(".inspector"))
-    sent = {pair: 0.0 for pair in between}
+    sent = dict.fromkeys(between, 0.0)
     for link in links:
         pair = (cluster[link.transmitter], cluster[link.receiver])
         if pair in sent:
