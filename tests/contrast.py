@@ -24,7 +24,7 @@ CONTRAST = """
     if (!node.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
     const look = getComputedStyle(node);
     const drawn = node instanceof SVGElement;
-    const circle = drawn && node.parentElement.querySelector("circle.face");
+    const circle = drawn && node.closest(".node") && node.parentElement.querySelector("circle.face");
     const inside = circle && !node.classList.contains("count") && !node.classList.contains("name");
     const back = inside ? channels(getComputedStyle(circle).fill).slice(0, 3) : ground(drawn ? node.closest("svg").parentElement : node);
     const ink = over(channels(drawn ? look.fill : look.color), back);

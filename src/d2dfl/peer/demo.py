@@ -30,6 +30,7 @@ SECONDS = 50.0  # of a round
 GRANTED = 60  # datapoints of a label
 POINTS = 60  # datapoints of a device
 MOVES = "moves.jsonl"  # of a device that is watched
+LOG = "run.log"  # of a device that was started: from then on it holds its data
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def _found_edges(homes: list[Home]) -> list[list[int]]:
 def _run_all(homes: list[Home], watched: bool) -> list[str]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "d2dfl", "peer", "run", "--for", str(SECONDS)]
-    logs = [(home.folder / "run.log").open("wb") for home in homes]
+    logs = [(home.folder / LOG).open("wb") for home in homes]
     running = []
     for home, log in zip(homes, logs, strict=True):
         moves = ["--moves", str(home.folder / MOVES)] if watched else []
@@ -161,7 +162,7 @@ def _run_all(homes: list[Home], watched: bool) -> list[str]:
             except subprocess.TimeoutExpired:
                 code = -1
             if code:
-                faults.append(f"{home.settings.name} ended with {code}: see {home.folder / 'run.log'}")
+                faults.append(f"{home.settings.name} ended with {code}: see {home.folder / LOG}")
     finally:
         for process in running:
             if process.poll() is None:

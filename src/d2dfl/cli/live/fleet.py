@@ -19,7 +19,7 @@ from d2dfl.errors import UserError
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.views import GRAPHS, TABLE, DiscoveryView, table_data
 from d2dfl.network import Network
-from d2dfl.peer.demo import MOVES
+from d2dfl.peer.demo import LOG, MOVES
 from d2dfl.peer.fleet_network import described_network
 from d2dfl.peer.home import Home
 from d2dfl.peer.moves import DeviceMove, MoveReader
@@ -71,7 +71,12 @@ class FleetFolders:
         self.talk: FleetTalk | None = None
 
     def look(self) -> None:
-        """A folder that is not there yet, or whose peer writes at this moment, is looked at again later."""
+        """A folder that is not there yet, or whose peer writes at this moment, is looked at again later.
+
+        Before all are started they have keys and policies, but not yet their data.
+        """
+        if not all((folder / LOG).exists() for folder in self.folders):
+            return
         try:
             if self.talk is None:
                 self.homes = [Home(folder) for folder in self.folders]
