@@ -1,13 +1,14 @@
-"""Every tutorial runs as it stands, and prints what it says."""
+"""Every tutorial runs as it stands, as the notebook that is on the site, and prints what it says."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 
 from d2dfl.discovery.methods import METHODS
-from docsite.notebooks import blocks
-from docsite.tutorials import alike, empty_folder, outputs, rewritten, tutorials
+from docsite.notebooks import blocks, notebook
+from docsite.tutorials import alike, empty_folder, executed, outputs, rewritten, tutorials
 
 torch.set_num_threads(1)  # two threads on busy cores are slower
 
@@ -27,13 +28,16 @@ def same_methods() -> object:
 def test_a_tutorial_prints_what_it_says(path: Path) -> None:
     if path.stem == "policy-gradient":
         pytest.importorskip("stable_baselines3", reason="no Stable-Baselines3: pip install 'd2dfl[docs]'")
-    text, compared = path.read_text(encoding="utf-8"), 0
+    text, compared, cells = path.read_text(encoding="utf-8"), 0, 0
     with empty_folder():
-        for block, printed in outputs(text):
-            if block is not None:
-                assert alike(block.content, printed), f"call python -m docsite tutorials; it prints\n{printed}"
+        for _, told, printed in executed(json.loads(notebook(text, path.name))):
+            cells += 1
+            if told is not None:
+                assert alike(told, printed), f"call python -m docsite tutorials; it prints\n{printed}"
                 compared += 1
-    assert compared == sum(block.kind == "output" for block in blocks(text)) > 0
+    kinds = [block.kind for block in blocks(text)]
+    assert compared == kinds.count("output") > 0
+    assert cells == kinds.count("python") + kinds.count("console")
 
 
 def test_what_is_alike() -> None:

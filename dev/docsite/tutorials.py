@@ -1,4 +1,7 @@
-"""Run tutorials: their Python in one namespace, their commands through the command line, in an empty folder."""
+"""Run tutorials: their Python in one namespace, their commands through the command line, in an empty folder.
+
+The same for notebooks, as they are on the site: cells that are Python, and cells whose lines begin with ! and call d2dfl.
+"""
 
 import contextlib
 import io
@@ -7,8 +10,9 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from docsite import ROOT
 from docsite.notebooks import Block, blocks
@@ -18,8 +22,24 @@ FOLDER = ROOT / "docs" / "tutorials"
 
 
 def tutorials() -> list[Path]:
-    """Those that are run here; docs/own-data.md has a test of its own."""
+    """Those whose outputs are written here; docs/own-data.md, the first of them, has a test of its own."""
     return [path for path in sorted(FOLDER.glob("*.md")) if path.name != "index.md"]
+
+
+def executed(book: Mapping[str, Any]) -> Iterator[tuple[str, str | None, str]]:
+    """Every code cell of a notebook: its source, what it says that it prints (None: nothing is said), what it prints."""
+    names: dict[str, object] = {"__name__": "__main__"}
+    for cell in book["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        source = cell["source"]
+        lines = source.splitlines()
+        if all(line.startswith("!") for line in lines):
+            printed = _commands("\n".join(line.removeprefix("!") for line in lines))
+        else:
+            printed = _python(source, names)
+        told = "".join(output["text"] for output in cell["outputs"]) if cell["outputs"] else None
+        yield source, told, printed
 
 
 def outputs(text: str) -> Iterator[tuple[Block | None, str]]:
@@ -29,23 +49,23 @@ def outputs(text: str) -> Iterator[tuple[Block | None, str]]:
     for block, after in zip(parts, [*parts[1:], None], strict=True):
         if block.kind not in ("python", "console"):
             continue
-        printed = _python(block, names) if block.kind == "python" else _commands(block)
+        printed = _python(block.content, names) if block.kind == "python" else _commands(block.content)
         yield (after if after is not None and after.kind == "output" else None), printed
 
 
-def _python(block: Block, names: dict[str, object]) -> str:
+def _python(source: str, names: dict[str, object]) -> str:
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(block.content, "tutorial", "exec"), names)
+        exec(compile(source, "tutorial", "exec"), names)
     return out.getvalue()
 
 
-def _commands(block: Block) -> str:
+def _commands(source: str) -> str:
     """Lines that begin with d2dfl; tables and sentences, wherever they are printed."""
     from d2dfl.cli.app import main
     from d2dfl.cli.output import console
 
     printed = []
-    for line in block.content.replace("\\\n", " ").splitlines():
+    for line in source.splitlines():
         words = shlex.split(line, comments=True)
         if words[:1] != ["d2dfl"]:
             raise SystemExit(f"a tutorial can only call d2dfl: {line}")
