@@ -1,6 +1,6 @@
 """Draw README's first picture: what devices hold before the exchange, who sends to whom, what they hold after it.
 
-python dev/first_picture.py            (writes docs/images/exchange.png)
+python dev/first_picture.py            (writes docs/images/exchange.png, and exchange-tall.png for a narrow screen)
 """
 
 from pathlib import Path
@@ -17,7 +17,7 @@ from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.transfer import held_counts
 
-PICTURE = Path(__file__).resolve().parent.parent / "docs" / "images" / "exchange.png"
+IMAGES = Path(__file__).resolve().parent.parent / "docs" / "images"
 DEVICES = 12
 SEED = 50  # in which no two devices stand on top of each other
 COLOURS = matplotlib.colormaps["tab10"].colors
@@ -65,6 +65,33 @@ def graph(axes: Axes, result: d2dfl.Discovery, before: np.ndarray) -> None:
     axes.set_title(f"exchange: {len(result.graph.edges)} links over lossy radio", fontsize=9, color=INK)
 
 
+def drawn(found: d2dfl.Discovery, before: np.ndarray, after: np.ndarray, tall: bool) -> Figure:
+    """The three side by side, or one below the other."""
+    with matplotlib.rc_context({"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#ccd"}):
+        figure = Figure(figsize=(4.2, 9.6) if tall else (9.0, 3.4), layout="constrained")
+        if tall:
+            one, two, three = figure.subplots(3, 1, height_ratios=(1, 1.5, 1))
+        else:
+            one, two, three = figure.subplots(1, 3, width_ratios=(1, 1.15, 1))
+        bars(one, before, "before: one label a device")
+        graph(two, found, before)
+        bars(three, after, "after")
+        keys = [Patch(color=colour, label=str(label)) for label, colour in enumerate(COLOURS)]
+        figure.legend(
+            handles=keys,
+            title="label, and what a device holds most of",
+            loc="outside lower center",
+            ncols=len(keys),
+            frameon=False,
+            fontsize=7.5,
+            title_fontsize=7.5,
+            labelcolor=INK,
+            handlelength=0.8 if tall else 1.2,
+            columnspacing=0.8 if tall else 1.4,
+        ).get_title().set_color(INK)
+    return figure
+
+
 def main() -> None:
     config = d2dfl.preset("best").with_(
         **{
@@ -78,27 +105,8 @@ def main() -> None:
     item = prepare(config, setting, "marginal")
     assert item.discovery is not None
     before, after = (held_counts(held, setting.truth, 10) for held in (setting.holdings, item.holdings))
-    style = {"axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#ccd"}
-    with matplotlib.rc_context(style):
-        figure = Figure(figsize=(9.0, 3.4), layout="constrained")
-        one, two, three = figure.subplots(1, 3, width_ratios=(1, 1.15, 1))
-        bars(one, before, "before: one label a device")
-        graph(two, item.discovery, before)
-        bars(three, after, "after")
-        keys = [Patch(color=colour, label=str(label)) for label, colour in enumerate(COLOURS)]
-        figure.legend(
-            handles=keys,
-            title="label, and what a device holds most of",
-            loc="outside lower center",
-            ncols=len(keys),
-            frameon=False,
-            fontsize=7.5,
-            title_fontsize=7.5,
-            labelcolor=INK,
-            handlelength=1.2,
-            columnspacing=1.4,
-        ).get_title().set_color(INK)
-        figure.savefig(PICTURE, dpi=160)
+    drawn(item.discovery, before, after, tall=False).savefig(IMAGES / "exchange.png", dpi=160)
+    drawn(item.discovery, before, after, tall=True).savefig(IMAGES / "exchange-tall.png", dpi=160)
 
 
 if __name__ == "__main__":

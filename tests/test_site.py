@@ -222,3 +222,65 @@ def test_all_text_of_the_site_can_be_read(site: Path, tab: Tab, dark: bool, widt
         )  # also when it changes
         assert tab.run(CONTRAST) == [], page
         assert tab.run("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.skipif(chromium() is None, reason=NEEDED)
+@pytest.mark.parametrize(("width", "picture"), [(390, "exchange-tall.png"), (1280, "exchange.png")])
+def test_the_first_page_says_what_it_is_and_where_to_begin(site: Path, tab: Tab, width: int, picture: str) -> None:
+    tab.open(site / "index.html", width=width, phone=width < 500)
+    shown = tab.run(
+        "(() => { const it = document.querySelector('.shown img'); return [it.currentSrc, it.naturalWidth > 0]; })()"
+    )
+    assert shown[0].endswith(picture)
+    assert shown[1]
+    assert tab.run("document.querySelector('.shown').scrollWidth <= document.querySelector('.shown').clientWidth")
+    bottom = tab.run("document.querySelector('.ways').getBoundingClientRect().bottom")
+    assert 0 < bottom < 900  # on the first screen
+    ways = tab.run("[...document.querySelectorAll('.ways a')].map((it) => it.textContent)")
+    assert ways == ["Your own data in ten minutes", "First commands", "Watch a run"]
+    assert tab.run("document.querySelectorAll('.cards a').length") == 6
+
+
+@pytest.mark.skipif(chromium() is None, reason=NEEDED)
+def test_the_first_page_is_used_by_keys_alone(site: Path, tab: Tab) -> None:
+    tab.open(site / "index.html", width=1280)
+    stops = []
+    for _ in range(120):
+        tab.press("Tab")
+        here = tab.run(
+            "(() => { const it = document.activeElement; if (it === document.body) return null;"
+            " const look = getComputedStyle(it.matches('.md-option') ? it.nextElementSibling : it);"
+            " return [it.textContent.trim(), look.outlineStyle !== 'none' || look.boxShadow !== 'none']; })()"
+        )
+        if here is None:
+            break
+        stops.append(here)
+    names = [name for name, _ in stops]
+    assert "Skip to content" in names
+    assert {"First commands", "Watch a run", "Install"} <= set(names)
+    assert all(seen for _, seen in stops)
+
+
+@pytest.mark.skipif(chromium() is None, reason=NEEDED)
+def test_tables_and_pictures_that_go_on_to_the_side_say_so(site: Path, tab: Tab) -> None:
+    tab.open(site / "reference" / "settings.html", width=390, phone=True)
+    wide = (
+        "(() => { const it = document.querySelector('.md-typeset__scrollwrap'); return it.scrollWidth > it.clientWidth"
+    )
+    assert tab.run(f"{wide} && getComputedStyle(it).backgroundAttachment.includes('scroll'); }})()")
+    tab.open(site / "results" / "buys.html", width=390, phone=True)
+    hint = "getComputedStyle(document.querySelector('p:has(> img:only-child)'), '::before').content"
+    assert "goes on to the side" in tab.run(hint)
+    tab.open(site / "results" / "buys.html", width=1280, dark=True)
+    assert tab.run(hint) == "none"
+    assert "invert" in tab.run("getComputedStyle(document.querySelector('p > img:only-child')).filter")
+
+
+@pytest.mark.skipif(chromium() is None, reason=NEEDED)
+def test_no_table_shows_an_empty_head(site: Path, tab: Tab) -> None:
+    heads = (
+        "[...document.querySelectorAll('thead')].filter((it) => it.checkVisibility() && !it.textContent.trim()).length"
+    )
+    for page in ("tutorials/index", "own-data", "faq", "CONTRIBUTING"):
+        tab.open(site / f"{page}.html")
+        assert tab.run(heads) == 0, page

@@ -34,6 +34,26 @@ CUT = "## What it buys"  # README is two pages and a list of commands
 USE = "## Use it"
 READ_ON = "## Read on"
 PAGE = "results/page.html"  # what `d2dfl report` makes of the records in docs/findings
+WAYS = """<div class="lead" markdown>
+Finds which device should receive datapoints from which other one, before federated training starts.
+</div>
+<div class="ways" markdown>
+[Your own data in ten minutes](docs/own-data.md) [First commands](site:use.md) [Watch a run](docs/live.md)
+</div>
+"""
+READ = """## Read on
+
+<div class="cards" markdown>
+[**Tutorials** seven, of ten minutes each, as notebooks, too](docs/tutorials/index.md)
+[**Explanations** why it finds good graphs, what crosses which link, privacy, energy](docs/explanations.md)
+[**Reference** commands, settings, Python, files, messages](site:reference/commands.md)
+[**Results** every claim of the paper, with intervals](docs/results.md)
+[**Glossary** what the words mean](docs/glossary.md)
+[**Questions** that others had](docs/faq.md)
+</div>
+"""
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+TALL = "docs/images/exchange-tall.png"
 ALL = f'<p><a href="{Path(PAGE).name}">All charts, tables, graphs and verdicts on one page</a></p>'
 
 
@@ -58,26 +78,25 @@ def _readme() -> dict[str, tuple[str, str]]:
     buys, rest = rest.split(USE)
     use, read_on = rest.split(READ_ON)
     last = read_on.strip().splitlines()[-1]  # the licence
-    where = (
-        "## Read on\n\n[First commands](use.md) · [Tutorials](tutorials/index.md) · [Settings](reference/settings.md) · "
-        "[Glossary](glossary.md) · [Questions](faq.md)\n"
-    )
     turned = {
-        "index.md": f"{first.rstrip()}\n\n{where}\n{last}\n",
+        "index.md": f"{_welcome(first).rstrip()}\n\n{READ}\n{last}\n",
         "use.md": f"# First commands\n{use}",
         "results/buys.md": f"# What it buys\n\n{ALL}\n{buys}",
     }
-    plain = {"index.md"}  # written here already with the site's own links
-    return {name: ("README.md", text if name not in plain else _inward(text)) for name, text in turned.items()}
+    return {name: ("README.md", text) for name, text in turned.items()}
 
 
-def _inward(text: str) -> str:
-    """Links of the site's first page, as if they stood in README."""
-    for name in ("tutorials/index.md", "glossary.md", "faq.md"):
-        text = text.replace(f"]({name})", f"](docs/{name})")
-    return text.replace("](reference/settings.md)", "](site:reference/settings.md)").replace(
-        "](use.md)", "](site:use.md)"
-    )
+def _welcome(first: str) -> str:
+    """The site's first page: two ways in, and README's picture, which stands upright on a narrow screen."""
+    title, _, text = first.partition("\n")
+    tall = f'<source media="(max-width: 44rem)" srcset="{TALL.removeprefix("docs/")}">'
+
+    def picture(found: re.Match[str]) -> str:
+        wide = found[2].removeprefix("docs/")
+        return f'<p class="shown"><picture>{tall}<img src="{wide}" alt="{found[1]}"></picture></p>'
+
+    words, image, rest = re.split(r"^(!\[.*\)$)", text, maxsplit=1, flags=re.MULTILINE)
+    return f"{title}\n\n{WAYS}\n{PICTURE.sub(picture, image)}\n\n{words.strip()}\n{rest}"
 
 
 def write_pages(folder: Path) -> list[Path]:
@@ -94,6 +113,8 @@ def write_pages(folder: Path) -> list[Path]:
         text = BY_FILE.sub(lambda match: f"[{titles.get(Path(match[1]).name, match[1])}]", text)
         more = _notebook(folder, page, source, text) if source in TUTORIALS and not page.endswith("index.md") else ""
         written.append(_write(folder / page, _turned(_titled(text, more), page, source, homes, folder)))
+    for picture in (TALL, TALL.replace("-tall", "")):
+        _copied(picture, folder, "README.md")
     _write(folder / "assets" / "site.css", Path(__file__).with_name("site.css").read_text(encoding="utf-8"))
     _write(folder / PAGE, report_page(load_entries([ROOT / "docs" / "findings"]), "What was found"))
     for page, make in MADE.items():

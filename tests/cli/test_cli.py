@@ -1,6 +1,7 @@
 """The command line as its users call it."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -210,6 +211,14 @@ def test_as_a_program() -> None:
     )
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_a_notebook_that_calls_it_may_draw_with_what_is_not_here(tmp_path: Path) -> None:
+    backend = {**os.environ, "MPLBACKEND": "module://backend_of_a_notebook"}
+    line = [sys.executable, "-m", "d2dfl", "discover", "--method", "closest", "--devices", "4", "--picture", "graph.png"]
+    done = subprocess.run(line, cwd=tmp_path, env=backend, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "graph.png").stat().st_size > 1000
 
 
 def test_a_long_training_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
