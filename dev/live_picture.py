@@ -15,7 +15,7 @@ from runs import command  # noqa: E402
 from browser import browser  # noqa: E402
 
 PICTURE = ROOT / "docs" / "images" / "live.png"
-WIDTH, HEIGHT = 1000, 2180  # pixels
+WIDTH, HEIGHT = 1240, 1800  # pixels
 DISCOVERY, MOMENT = "marginal-seed-0", 15  # that are shown
 ROUNDS = 30  # that are trained when the picture is taken
 ASKED = ["compare", "--methods", "marginal,closest", "--seeds", "1", "--rounds", "2000", "--set", "discovery.edges=1"]

@@ -215,7 +215,18 @@ def test_as_a_program() -> None:
 
 def test_a_notebook_that_calls_it_may_draw_with_what_is_not_here(tmp_path: Path) -> None:
     backend = {**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
-    line = [sys.executable, "-m", "d2dfl", "discover", "--method", "closest", "--devices", "4", "--picture", "graph.png"]
+    line = [
+        sys.executable,
+        "-m",
+        "d2dfl",
+        "discover",
+        "--method",
+        "closest",
+        "--devices",
+        "4",
+        "--picture",
+        "graph.png",
+    ]
     done = subprocess.run(line, cwd=tmp_path, env=backend, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "graph.png").stat().st_size > 1000

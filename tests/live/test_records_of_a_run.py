@@ -56,4 +56,10 @@ def test_while_it_trains_all_graphs_are_there(tmp_path: Path) -> None:
     assert newest["negotiation"]["title"] == "Closest, seed 0"
     assert [layer["title"] for layer in newest["graphs"]["layers"]] == ["Marginal (ours)", "Closest", "No exchange"]
     colours = {line["title"]: line["colour"] for line in newest["curves"][0]["lines"]}
-    assert {bar["title"]: bar["colour"] for bar in newest["energy"][0]["bars"]} == colours  # of the shuffle, too
+    assert {
+        bar["title"]: bar["colour"] for bar in newest["sums"]["energy"][0]["bars"]
+    } == colours  # of the shuffle, too
+    joules = {row[0]: row[-1] for row in newest["sums"]["table"]["rows"]}
+    bars = newest["sums"]["energy"][0]
+    totals = [sum(part) for part in zip(*bars["values"], strict=True)]  # of the same round as the table's
+    assert [f"{total:.2f}" for total in totals] == [value.replace(",", "") for value in joules.values()]

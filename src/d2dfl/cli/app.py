@@ -106,7 +106,9 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # open until the process ends
     speakable(sys.stdout)
     speakable(sys.stderr)
-    os.environ["MPLBACKEND"] = "agg"  # pictures are files here; a notebook tells its children a backend that they may lack
+    os.environ["MPLBACKEND"] = (
+        "agg"  # pictures are files here; a notebook tells its children a backend that they may lack
+    )
     if COMPLETE in os.environ:
         app(prog_name=NAME)  # click answers the shell, and ends
     try:

@@ -24,6 +24,7 @@ from d2dfl.live.views import (
     ENERGY,
     GRAPHS,
     NEGOTIATION,
+    SUMS,
     TABLE,
     DiscoveryView,
     one_bars,
@@ -75,8 +76,11 @@ class RunView(DiscoveryView):
 
     def _put_sums(self) -> None:
         title = "Joules by purpose" if self.over else "Joules by purpose, so far"
-        self.stand.put(ENERGY, lambda: [one_bars(energy_bars(*self._results(), title))])
-        self.stand.put(TABLE, lambda: table_data(self.table()))
+
+        def sums() -> dict[str, Any]:
+            return {ENERGY: [one_bars(energy_bars(*self._results(), title))], TABLE: table_data(self.table())}
+
+        self.stand.put(SUMS, sums)
 
     def _graphs(self) -> dict[str, Any]:
         """The graphs of the first seed, with what moved over them."""

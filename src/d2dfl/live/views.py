@@ -20,6 +20,7 @@ from d2dfl.terminal import in_time
 
 HEAD, NEGOTIATION, DISCOVERIES, GRAPHS = "head", "negotiation", "discoveries", "graphs"
 CURVES, ENERGY, TABLE, TRACES = "curves", "energy", "table", "traces"
+SUMS = "sums"  # energy and table of the same round
 PUSHED = 8  # discoveries that a browser is given at the end, to be stepped through when nobody serves them any more
 
 

@@ -269,6 +269,7 @@ class LivePage {
     else if (name === "traces") Object.assign(this.negotiation.kept, data);
     else if (name === "graphs") this.reveal("graphs", () => this.graphs.show({ ...data, title: "Graphs that were found" }));
     else if (name === "table") this.reveal("numbers", () => showTable(at("table"), data));
+    else if (name === "sums") Object.entries(data).forEach(([part, one]) => this.show(part, one));
     else if (this.rows[name]) this.reveal("training", () => this.rows[name].show(data));
     if (this.trains) this.lift();
   }
