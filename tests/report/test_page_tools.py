@@ -36,6 +36,15 @@ def test_what_came_out_stands_above_the_charts(tab: Tab, report: Path) -> None:
     )
 
 
+def test_what_all_records_say_is_on_the_first_screen(tab: Tab, report: Path) -> None:
+    for width, height in ((1280, 900), (390, 844)):
+        tab.open(report, width=width, height=height, phone=width < 500)
+        said = tab.run("document.querySelector('#overview .takeaway').getBoundingClientRect().bottom")
+        assert 0 < said < 0.6 * height
+        foot = tab.run("document.querySelector('.facts').compareDocumentPosition(document.querySelector('#overview'))")
+        assert foot & 2  # the overview comes before what was run
+
+
 def ticks(tab: Tab) -> list[float]:
     """Numbers at the ticks of the axis of the first chart that go up."""
     texts = tab.run(

@@ -38,7 +38,7 @@ def page(entries: Sequence[PageEntry], title: str = "") -> str:
     sections = map(section, entries, places, palettes(records), titles(records), [alone] * len(entries))
     verdicts = overview(list(zip(records, places, strict=True)))
     quiet = tag("noscript", tag("p", "Charts and maps need JavaScript; texts and tables do not.", class_="note"))
-    main = tag("main", _header(entries, title), quiet, verdicts, *sections, _footer(entries), id="content")
+    main = tag("main", _header(title), quiet, verdicts, *sections, _footer(entries), id="content")
     skip = tag("a", "Skip to the results", href="#content", class_="skip")
     body = tag("body", skip, tag("div", _contents(entries, places), main, class_="page"), Html(_script()))
     return f'<!doctype html>\n<html lang="en">{_head(title)}\n{body}</html>\n'
@@ -72,11 +72,11 @@ def _head(title: str) -> Html:
     )
 
 
-def _header(entries: Sequence[PageEntry], title: str) -> Html:
-    """Title, and for several records what they are: of one alone, what came out stands first."""
+def _header(title: str) -> Html:
+    """The title: what came out stands right below it."""
     toggle = tag("button", "Dark", type="button", id="theme", aria_label="Switch between light and dark")
     top = tag("div", tag("p", "d2dfl", class_="eyebrow"), toggle, class_="top")
-    return tag("header", top, tag("h1", title), _facts(entries) if len(entries) > 1 else Html(), class_="masthead")
+    return tag("header", top, tag("h1", title), class_="masthead")
 
 
 def _facts(entries: Sequence[PageEntry]) -> Html:
@@ -115,4 +115,4 @@ def _contents(entries: Sequence[PageEntry], places: Sequence[str]) -> Html:
 
 def _footer(entries: Sequence[PageEntry]) -> Html:
     said = tag("p", "Written by d2dfl from records of findings. The page needs no network.")
-    return tag("footer", _facts(entries) if len(entries) == 1 else Html(), said, class_="colophon")
+    return tag("footer", _facts(entries), said, class_="colophon")
