@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
-from d2dfl import preset
+from d2dfl import Network, preset
 from d2dfl.experiment.compare import compare, plan_of
 from d2dfl.experiment.folder.store import run_folder
+from d2dfl.live.maps import LivingMap
 from d2dfl.live.records import RunView
 from d2dfl.live.stand import Stand
 
@@ -63,3 +64,8 @@ def test_while_it_trains_all_graphs_are_there(tmp_path: Path) -> None:
     bars = newest["sums"]["energy"][0]
     totals = [sum(part) for part in zip(*bars["values"], strict=True)]  # of the same round as the table's
     assert [f"{total:.2f}" for total in totals] == [value.replace(",", "") for value in joules.values()]
+
+
+def test_a_map_of_more_devices_than_stand_apart_can_be_told() -> None:
+    network = Network.generate(CONFIG.with_(**{"network.devices": 60}), 0)
+    assert len(json.loads(json.dumps(LivingMap.of("Seed 0", network).base))["devices"]) == 60
