@@ -214,3 +214,20 @@ def test_a_map_of_any_number_of_devices_is_on_the_page(tab: Tab, tmp_path: Path,
     tab.run("document.querySelectorAll('[data-kind=device]')[2].focus()")
     tab.settle()
     assert tab.text(".inspector").startswith("Device station 2 ")
+
+
+@pytest.mark.parametrize("unit", ["m", ""])
+def test_no_device_stands_on_the_scale(tab: Tab, tmp_path: Path, unit: str) -> None:
+    item = demo.device_map(3)
+    places = ((0.0, 0.0), (0.0, 900.0), (700.0, 900.0))
+    layer = dataclasses.replace(item.layers[-1], links=())
+    tab.open(
+        written(
+            tmp_path,
+            Findings("map", "Map", maps=(dataclasses.replace(item, positions=places, layers=(layer,), unit=unit),)),
+        )
+    )
+    boxes = "[...document.querySelectorAll('%s')].map((it) => { const b = it.getBoundingClientRect(); return [b.left, b.top, b.right, b.bottom]; })"
+    for left, top, right, bottom in tab.run(boxes % "svg .scale"):
+        for a, b, c, d in tab.run(boxes % ".node .face, .node text"):
+            assert c <= left or a >= right or d <= top or b >= bottom

@@ -139,10 +139,17 @@ class MapView {
     return group;
   }
 
+  // At the left below, or at the right where a device stands in the way.
   scale() {
-    const [x, y] = [8, this.map.size[1] - 7];
-    if (!this.map.scale) return svg("text", { class: "scale", x, y }, "not to scale");
-    const { length, text } = this.map.scale;
+    const { length, text } = this.map.scale || { length: 0, text: "not to scale" };
+    const [wide, y, room] = [this.map.size[0], this.map.size[1] - 7, length + 4 + 5.5 * text.length];
+    const free = (left) =>
+      !this.map.devices.some(([across, down]) => {
+        const reach = this.map.radius + 4;
+        return down + reach > y - 8 && across + reach > left && across - reach < left + room;
+      });
+    const x = free(8) || !free(wide - 8 - room) ? 8 : wide - 8 - room;
+    if (!this.map.scale) return svg("text", { class: "scale", x, y }, text);
     const rule = svg("path", { class: "rule", d: `M${x},${y - 3}v3h${length}v-3` });
     return svg("g", { "aria-hidden": "true" }, rule, svg("text", { class: "scale", x: x + length + 4, y }, text));
   }
