@@ -8,7 +8,7 @@ from d2dfl.report.page.page import CHARTS, STYLES, asset, code_of
 
 def live_page(title: str, replay: bool = False) -> str:
     """The page as text; `replay`: of a run that has ended, whose first discovery is opened at once."""
-    code = code_of(*map(asset, CHARTS), _own("live.js"))
+    code = code_of(*map(asset, CHARTS), _own("panels.js"), _own("live.js"))
     style = "\n".join([*map(asset, STYLES), _own("live.css")])
     first = head(
         title,
