@@ -58,11 +58,24 @@ class Home:
         return load_key(self.folder / "device.key")
 
     def store(self, read_only: bool = False) -> Store:
-        path, own = self.folder / "store.db", self.key().fingerprint
+        path, own = self._store_path(), self.key().fingerprint
         if read_only and path.with_name("store.db-journal").exists():
             with suppress(TakenError), locked(self.folder):  # after a crash: only a writer can roll back
                 Store(path, own).close()
-        return Store(path, own, read_only=read_only)
+        store = Store(path, own, read_only=read_only)
+        if store.fact("owner") is None:
+            store.close()
+            raise UserError(f"the store {path} is damaged: it does not know whose policy to obey; it was left as it is")
+        return store
+
+    def _store_path(self) -> Path:
+        """Where the store is. It is made once, with the device: another one would know neither what was handed over nor whom to obey."""
+        path = self.folder / "store.db"
+        if not path.exists() or not path.stat().st_size:
+            raise UserError(
+                f"the store {path} is gone or empty: bring it back, or let the device join anew from a folder of its own"
+            )
+        return path
 
     def roster(self, store: Store) -> tuple[Roster, bytes]:
         document = store.fact("roster")
@@ -149,7 +162,7 @@ class Home:
         elif not all(isinstance(parts.get(name), str) for name in ("roster", "certificate", "authority")):
             raise UserError(f"{admission} is no admission: give the file that `d2dfl fleet approve` wrote")
         document = parts["roster"].encode()
-        with _written(self.folder, self.key().fingerprint) as store:
+        with _written(self._store_path(), self.key().fingerprint) as store:
             known = store.fact("roster_owner")
             roster = open_roster(document, None if known is None else bytes(known), verify, str(admission))
             if roster.active(self.key().fingerprint) is None:
@@ -168,13 +181,13 @@ class Home:
 
 
 @contextmanager
-def _written(folder: Path, own: bytes) -> Iterator[Store]:
+def _written(path: Path, own: bytes) -> Iterator[Store]:
     """A store that takes something in; where it cannot, that is a sentence."""
-    store = Store(folder / "store.db", own)
+    store = Store(path, own)
     try:
         yield store
     except StoreFullError as error:
-        raise UserError(f"cannot write {folder / 'store.db'}: {error or 'the disk is full'}") from None
+        raise UserError(f"cannot write {path}: {error or 'the disk is full'}") from None
     finally:
         store.close()
 
@@ -208,7 +221,7 @@ def make_home(
     with new_files(folder, (*NEW_FILES, request.name)):
         device.save(folder / "device.key")
         owner.save(folder / "owner.key")
-        with _written(folder, device.fingerprint) as store:
+        with _written(folder / "store.db", device.fingerprint) as store:
             store.apply([Fact("owner", owner.public), Fact("labels", json.dumps(labels))], time.time())
         write_whole(folder / "policy.toml", EMPTY_POLICY.encode())
         write_whole(folder / "policy.signed", sign_policy(read_rules(EMPTY_POLICY, "policy.toml"), 1, owner))

@@ -3,6 +3,7 @@
 import datetime
 import json
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator
 from queue import Queue
@@ -11,7 +12,7 @@ from typing import Any
 from d2dfl.errors import UserError
 from d2dfl.peer.datapoints import look_through
 from d2dfl.peer.home import Home
-from d2dfl.peer.identity.certificates import validity
+from d2dfl.peer.identity.certificates import check_issued, validity
 from d2dfl.peer.probing import Link
 from d2dfl.peer.reports import reading
 from d2dfl.peer.runtime import WAITING, Clock, Running
@@ -28,12 +29,13 @@ def check(home: Home) -> Iterator[tuple[str, bool, str]]:
     key = home.key()
     yield "key", True, key.fingerprint.hex()
     with reading(home) as store:
+        yield "store", True, f"SQLite {sqlite3.sqlite_version}, rollback journal, synchronous=EXTRA"
         yield from _said(
             "roster", lambda: f"number {home.roster(store)[0].number}, {len(home.roster(store)[0].members)} devices"
         )
-        yield from _said("certificate", lambda: check_certificate(home, key.public))
+        yield from _said("certificate", lambda: check_certificate(home, key.public, store))
         yield from _said("clock", lambda: check_clock(store))
-        yield from _said("policy", lambda: _policy(home, store))
+        yield from _said("policy", lambda: check_policy(home, store))
         fault = store.audit_fault()
         yield "audit", fault is None, fault or f"{store.head[0]} lines"
         free = shutil.disk_usage(home.folder).free
@@ -48,14 +50,19 @@ def _said(what: str, look: Any) -> Iterator[tuple[str, bool, str]]:
         yield what, False, str(error)
 
 
-def check_certificate(home: Home, public: bytes) -> str:
-    """Refuse a certificate that does not count now; a clock that is years behind is found by it, too."""
+def check_certificate(home: Home, public: bytes, store: Store) -> str:
+    """Refuse a certificate that does not count now or that the roster's owner did not issue; a clock that is years behind is found by it, too."""
     path = home.files["certificate"]
     if not path.exists():
         raise UserError(
             f"{home.settings.name} has no certificate yet: let the roster's owner approve it, then d2dfl peer join"
         )
-    starts, ends = validity(read_bytes(path, "a certificate", 1 << 16), public, str(path))
+    fence, owner = home.files["authority"], home.roster(store)[0].owner
+    pem, issuer = read_bytes(path, "a certificate", 1 << 16), read_bytes(fence, "the owner's certificate", 1 << 16)
+    starts, ends = validity(pem, public, str(path))
+    first, last = validity(issuer, owner, str(fence))
+    check_issued(pem, issuer, owner, str(path))
+    starts, ends = max(starts, first), min(ends, last)
     now = datetime.datetime.now(datetime.UTC)
     left = ends - now
     if now < starts:
@@ -71,7 +78,10 @@ def check_clock(store: Store, now: float | None = None) -> str:
     """Refuse a clock that stands before what was already written down: end dates would count for nothing."""
     now = time.time() if now is None else now
     row = store.db.execute("SELECT content FROM audit ORDER BY line DESC LIMIT 1").fetchone()
-    last = json.loads(row[0])["time"] if row else 0.0
+    try:
+        last = float(json.loads(row[0])["time"]) if row else 0.0
+    except (ValueError, KeyError, TypeError):
+        raise UserError("the last line of the audit cannot be read: call d2dfl peer audit verify") from None
     if now < last - 3600:
         raise UserError(f"the clock is {(last - now) / 86_400:.1f} days behind this peer's last line: set it first")
     return datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -83,14 +93,16 @@ def before_a_run(home: Home, store: Store, now: float) -> None:
 
     check_clock(store, now)
     home.roster(store)
-    check_certificate(home, home.key().public)
+    check_certificate(home, home.key().public, store)
+    home.policy_bytes()
     check_free(home.settings.listen)
 
 
-def _policy(home: Home, store: Store) -> str:
-    policy = home.policy(store)
-    if policy.number < int(store.fact("policy") or 0):
-        raise UserError(f"the policy is number {policy.number}, an older one: nothing will be shared")
+def check_policy(home: Home, store: Store) -> str:
+    """Refuse a policy that would not be obeyed: then nothing is shared."""
+    policy, newest = home.policy(store), int(store.fact("policy") or 0)
+    if policy.number < newest:
+        raise UserError(f"the policy is number {policy.number}, and {newest} was in force: an older one is refused")
     return f"number {policy.number}: {len(policy.grants)} grants, {len(policy.forbids)} forbids"
 
 

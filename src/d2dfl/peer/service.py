@@ -80,6 +80,10 @@ def run(
     clock = Clock()
     with opened(home) as store:
         preflight.before_a_run(home, store, clock())
+        try:
+            preflight.check_policy(home, store)
+        except UserError as error:
+            say(f"nothing is shared until there is another policy: {error}")
         watch = None if moves is None else MoveFile(moves)
         named = home.graph(store.own, graph)
         came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
