@@ -92,8 +92,8 @@ class Home:
     def policy_bytes(self) -> bytes:
         return read_bytes(self.folder / "policy.signed", "a signed policy", LARGEST)
 
-    def peer(self, store: Store, now: float, doing: str = "started") -> Peer:
-        """The peer that lives here, with its policy."""
+    def peer(self, store: Store, now: float, greets_only: bool = False) -> Peer:
+        """The peer that lives here, with its policy; who only greets needs none."""
         roster, document = self.roster(store)
         key = self.key()
         if roster.active(key.fingerprint) is None:
@@ -101,8 +101,10 @@ class Home:
         peer = Peer(
             key, KeyBox(key), store, roster, document, now,
             owner=bytes(store.fact("owner")), limits=self.settings.limits, keep=self.settings.keep,
-            labels=self.settings.labels, doing=doing,
+            labels=self.settings.labels, greets_only=greets_only,
         )  # fmt: skip
+        if greets_only:
+            return peer
         peer.set_policy(self.policy_bytes(), now)
         labels = json.dumps(self.settings.labels)
         if store.fact("labels") != labels:

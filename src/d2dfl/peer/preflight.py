@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from queue import Queue
 from typing import Any
 
@@ -17,10 +18,12 @@ from d2dfl.peer.probing import Link
 from d2dfl.peer.reports import reading
 from d2dfl.peer.runtime import WAITING, Clock, Running
 from d2dfl.peer.store.store import Store
+from d2dfl.peer.transports import Transport
 from d2dfl.storage import read_bytes
 
 LOW_DISK = 100 << 20
 CLOCKS_S = 3600.0  # clocks may be so far apart
+CLOCK_S = 2.0  # how long a run waits for others to say what time it is
 SOON = datetime.timedelta(days=30)
 
 
@@ -96,6 +99,8 @@ def before_a_run(home: Home, store: Store, now: float) -> None:
     check_certificate(home, home.key().public, store)
     home.policy_bytes()
     check_free(home.settings.listen)
+    for _ in look_through(store, home.settings.data, home.folder, home.settings.labels):
+        pass
 
 
 def check_policy(home: Home, store: Store) -> str:
@@ -113,24 +118,44 @@ def _data(home: Home, store: Store) -> str:
     return f"{shards} shards, {number:,} datapoints"
 
 
-def who_answers(home: Home, store: Store, seconds: float) -> dict[str, Link]:
-    """Greet everybody for some seconds, and move nothing: name → what is known of the link then."""
+@contextmanager
+def listening(home: Home, store: Store) -> Iterator[tuple[Transport, "Queue[bytes]"]]:
+    """This device's end of the network, and what comes there."""
     from d2dfl.peer.transports.zenoh import ZenohTransport
 
-    clock, inbox = Clock(), Queue[bytes](WAITING)
-    roster, _ = home.roster(store)
-    others = [member.address for member in roster.others(store.own)]
+    inbox = Queue[bytes](WAITING)
+    others = [member.address for member in home.roster(store)[0].others(store.own)]
     transport = ZenohTransport(store.own, home.settings.listen, others, home.files, inbox)
     try:
-        peer = home.peer(store, clock(), "checked")
-        peer.only_greet()
-        running = Running(home, peer, transport, inbox, clock)
-        end = clock() + seconds
-        while clock() < end:
-            running.once()
+        yield transport, inbox
     finally:
         transport.close()
-    return {member.name: peer.links.get(member.fingerprint, Link()) for member in peer.roster.others(peer.own)}
+
+
+def who_answers(
+    home: Home, store: Store, transport: Transport, inbox: "Queue[bytes]", seconds: float, patient: bool = True
+) -> dict[str, Link]:
+    """Greet everybody for some seconds, and move nothing: name → what is known of the link then.
+
+    Who is not patient ends once all have said what time it is there. The audit gets no line: the clock may be wrong, and a check is to find that.
+    """
+    clock = Clock()
+    peer = home.peer(store, clock(), greets_only=True)
+    running = Running(home, peer, transport, inbox, clock)
+    others, end = [member.fingerprint for member in peer.roster.others(peer.own)], clock() + seconds
+    while clock() < end and (patient or any(not peer.links.get(who, Link()).heard for who in others)):
+        running.once()
+    return {peer.roster.name_of(who): peer.links.get(who, Link()) for who in others}
+
+
+def agree_on_clock(home: Home, store: Store, transport: Transport, inbox: "Queue[bytes]") -> None:
+    """Refuse a clock that most of those who answer know otherwise, before any time is written down. Where nobody answers it is believed."""
+    links = who_answers(home, store, transport, inbox, CLOCK_S, patient=False)
+    found = {name: link for name, link in links.items() if link.heard}
+    odd = {name: link.ahead_s for name, link in found.items() if abs(link.ahead_s) >= CLOCKS_S}
+    if 2 * len(odd) > len(found):
+        name, ahead = next(iter(odd.items()))
+        raise UserError(f"the clock of {name} is {_apart(ahead)} this one: set the wrong one; nothing has moved")
 
 
 def compared(link: Link) -> tuple[bool, str]:
@@ -140,5 +165,8 @@ def compared(link: Link) -> tuple[bool, str]:
     said = f"answers in {1000 * link.round_trip_s:.1f} ms"
     if abs(link.ahead_s) < CLOCKS_S:
         return True, said
-    way = "ahead of" if link.ahead_s > 0 else "behind"
-    return False, f"{said}, and its clock is {abs(link.ahead_s) / 86_400:.1f} days {way} this one: set the wrong one"
+    return False, f"{said}, and its clock is {_apart(link.ahead_s)} this one: set the wrong one"
+
+
+def _apart(ahead_s: float) -> str:
+    return f"{abs(ahead_s) / 86_400:.1f} days {'ahead of' if ahead_s > 0 else 'behind'}"
