@@ -70,7 +70,7 @@ class Peer:
         self._seen: dict[bytes, tuple[int, int]] = {}
         self._newest = 0  # policy that was obeyed, also while it could not be stored
         self._hello_s = now
-        self.attempts = 0  # discoveries that it has called in this run
+        self.numbers = 0  # that were given in this run to attempts to find a graph
         self.run = int(store.fact("run")) + 1
         started = [] if greets_only else [Note("started", text=f"run {self.run}")]
         store.apply([Fact("run", self.run), *started], now)

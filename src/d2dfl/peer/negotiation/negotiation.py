@@ -175,7 +175,9 @@ class Negotiation:
             trusts={number: [most > 0 for most in self._room(number, now)] for number in self.lines},
             asks_all=self.plan.asks_all,
         )
-        self.attempt = Attempt(seat, self._room, self.here.secret(b"mask" + self.id), self.id)
+        # Whoever calls chooses the id. No mask may serve twice, so this device's own number of the attempt is in its seed.
+        seed = self.here.secret(b"mask" + self.here.next_number() + self.id)
+        self.attempt = Attempt(seat, self._room, seed, self.id)
         self.attempt.begin(now)
         self._carry(now)
 
