@@ -14,10 +14,10 @@ from d2dfl.peer.wire import negotiation as say
 
 
 class Victim:
-    """The second device of four, to which the first one speaks as it likes."""
+    """The second device, to which the first one speaks as it likes."""
 
-    def __init__(self) -> None:
-        self.small = Small(size=4)
+    def __init__(self, size: int = 4) -> None:
+        self.small, self.size = Small(size=size, points=1), size
         peer = self.small.peers[1]
         peer.labels = LABELS
         self.plan = Plan(preset("best"))
@@ -29,15 +29,15 @@ class Victim:
         self.number += 1
         self.say(say.Invite(attempt, self.number, self.plan.digest(LABELS)))
 
-    def keys_in(self, attempt: bytes) -> set[bytes]:
-        """Keys of its masks in an attempt that begins now."""
+    def keys_in(self, attempt: bytes) -> dict[bytes, bytes]:
+        """Keys of its masks in an attempt that begins now, by who gets them."""
         self.invite(attempt)
         self.talk.take()
-        agreed = say.Agreed(0, True, True, 2, 100, 0.02, [0, 0, 0, 0], [0.0])
-        self.say(say.Begin(attempt, [0, 1, 2, 3], agreed))
-        said = [say.decode_talk(content) for _, content in self.talk.take()]
-        contents = [talk.content for talk in said if isinstance(talk, say.Packet)]
-        return {content.public for content in contents if isinstance(content, say.Key)}
+        agreed = say.Agreed(0, True, True, 2, 100, 0.02, [0] * self.size, [0.0])
+        self.say(say.Begin(attempt, list(range(self.size)), agreed))
+        said = [(receiver, say.decode_talk(content)) for receiver, content in self.talk.take()]
+        packets = [(receiver, talk.content) for receiver, talk in said if isinstance(talk, say.Packet)]
+        return {receiver: content.public for receiver, content in packets if isinstance(content, say.Key)}
 
     def say(self, talk: say.Talk) -> None:
         self.talk.receive(self.small.prints(0), say.encode_talk(talk), NOON_S)
@@ -49,5 +49,13 @@ def test_an_attempt_with_an_old_id_has_other_masks() -> None:
     first = victim.keys_in(once)
     victim.invite(between)
     again = victim.keys_in(once)
-    assert len(first) == len(again) == 1
-    assert first != again
+    assert len(first) == len(again) == 3
+    assert not set(first.values()) & set(again.values())
+
+
+def test_who_masks_with_whom_is_not_for_the_caller_to_choose() -> None:
+    """Else it would try ids until all of somebody's neighbours in the mask graph are friends of its own."""
+    victim = Victim(30)
+    first, other = victim.keys_in(b"a" * 32), victim.keys_in(b"b" * 32)
+    assert 2 < len(first) < 29
+    assert first.keys() == other.keys()
