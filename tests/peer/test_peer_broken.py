@@ -90,6 +90,22 @@ def test_a_broken_folder_is_one_sentence_and_nothing_changes(
     assert {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.parametrize(
+    "given",
+    ["5", "[5]", "[('a', [[1], [1, 2]], [0])]", "[('a', 1)]", "None"],
+    ids=["5", "[5]", "ragged", "two", "None"],
+)
+def test_a_function_that_gives_no_shards_is_bad_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: str
+) -> None:
+    home = broken(monkeypatch)
+    (home.folder / "mine.py").write_text(f"def shards():\n    return {given}\n")
+    settings = home.folder / "peer.toml"
+    settings.write_text(settings.read_text().replace('data = "data"', 'data = "mine.py:shards"'))
+    assert call(monkeypatch, "peer", "run", "--for", "1", "--home", "kitchen") == 2
+    assert "it must give (name, inputs, targets)" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize("column", ["content", "hash"])
 def test_a_line_of_the_audit_that_became_a_text_is_a_changed_line(

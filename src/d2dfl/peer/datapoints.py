@@ -22,7 +22,6 @@ from d2dfl.storage import read_bytes
 if TYPE_CHECKING:
     from torch.utils.data import Dataset
 
-Shards = Iterable[tuple[str, NDArray[Any], NDArray[Any]]]  # name, inputs, targets
 FORM = re.compile(r"([<>|][fiub][0-9]{1,2})((?::[0-9]{1,9}){0,8})")
 
 
@@ -67,11 +66,22 @@ def _own_shards(source: str, home: Path) -> Iterator[Shard]:
     from d2dfl.plugins import load_file
 
     file, _, name = source.rpartition(":")
-    function: Callable[[], Shards] | None = getattr(load_file(home / file), name, None)
+    function: Callable[[], Any] | None = getattr(load_file(home / file), name, None)
     if not callable(function):
         raise UserError(f"{file} has no function {name!r:.60}: name one that gives (name, inputs, targets)")
-    for shard, inputs, targets in function():
-        inputs, targets = np.ascontiguousarray(inputs), np.ascontiguousarray(targets)
+    found = function()
+    if not isinstance(found, Iterable):
+        raise UserError(
+            f"{name} of {file} gave {found!r:.60}: it must give (name, inputs, targets), one after the other"
+        )
+    for item in found:
+        try:
+            shard, inputs, targets = item
+            inputs, targets = np.ascontiguousarray(inputs), np.ascontiguousarray(targets)
+        except (TypeError, ValueError):
+            raise UserError(
+                f"{name} of {file} gave {item!r:.60}: it must give (name, inputs, targets) with arrays"
+            ) from None
         yield Shard(str(shard), hashlib.sha256(inputs.tobytes() + targets.tobytes()).digest(), inputs, targets)
 
 
