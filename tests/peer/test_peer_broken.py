@@ -4,7 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -88,6 +88,19 @@ def test_a_broken_folder_is_one_sentence_and_nothing_changes(
     assert said in error
     assert len(error.strip().splitlines()) == 1
     assert {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_folder_with_data_that_cannot_be_read_is_not_an_empty_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(monkeypatch)
+
+    def closed(path: Path) -> Iterator[Path]:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "iterdir", closed)  # who runs tests as root may read everything
+    assert call(monkeypatch, "peer", "run", "--for", "1", "--home", "kitchen") == 2
+    assert "cannot read 'kitchen/data': Permission denied" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,13 @@ def read_shards(source: str, home: Path) -> Iterator[Shard]:
     folder = home / source
     if not folder.is_dir():
         raise UserError(f"there is no folder {str(folder)!r}: put .npz files with inputs and targets there")
-    for path in sorted(folder.glob("*.npz")):
+    try:
+        paths = sorted(
+            path for path in folder.iterdir() if path.name.endswith(".npz")
+        )  # glob() says nothing of one that is closed
+    except OSError as error:
+        raise UserError(f"cannot read {str(folder)!r}: {error.strerror}") from None
+    for path in paths:
         digest = hashlib.sha256(read_bytes(path, "an .npz file")).digest()
         arrays = read_npz(path, ("inputs", "targets"))
         missing = [name for name in ("inputs", "targets") if name not in arrays]
