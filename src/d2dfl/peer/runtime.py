@@ -37,13 +37,19 @@ WISHES = "wishes"  # files of commands that were given while the peer runs
 
 
 class Clock:
-    """Seconds since 1970 that never jump while the process lives."""
+    """Seconds since 1970 that never go back while the process lives.
+
+    They follow the system's clock forward, which is set after a start without a network, and goes on while a device sleeps: grants
+    end by it.
+    """
 
     def __init__(self) -> None:
-        self.offset = time.time() - time.monotonic()
+        self.offset = -math.inf
 
     def __call__(self) -> float:
-        return self.offset + time.monotonic()
+        steady = time.monotonic()
+        self.offset = max(self.offset, time.time() - steady)
+        return self.offset + steady
 
 
 @dataclass
