@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from d2dfl.peer.auditing import audit_lines
 from d2dfl.peer.home import Home
 from d2dfl.peer.store.operations import Note
 from d2dfl.peer.transports.zenoh import free_ports
+from d2dfl.storage import locked
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +89,30 @@ def test_a_broken_folder_is_one_sentence_and_nothing_changes(
     assert said in error
     assert len(error.strip().splitlines()) == 1
     assert {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("runs", [False, True])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("[]", "is no admission"),
+        ('{"roster": "\\ud800", "certificate": "", "authority": ""}', "is no admission"),
+        ('{"roster": 5, "certificate": "", "authority": ""}', "is no admission"),
+        ("foreign", "is signed by somebody else"),
+    ],
+)
+def test_a_bad_admission_is_one_sentence_also_while_the_peer_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], content: str, said: str, runs: bool
+) -> None:
+    home = broken(monkeypatch)
+    print_ = home.key().fingerprint.hex()
+    approve = ["fleet", "approve", "kitchen/kitchen.request", "--fingerprint", print_, "--fleet", "other"]
+    assert call(monkeypatch, *approve) == 0
+    Path("bad").write_text(Path("other/roster.json").read_text() if content == "foreign" else content)
+    with locked(home.folder) if runs else nullcontext():
+        assert call(monkeypatch, "peer", "join", "bad", "--home", "kitchen") == 2
+    assert said in capsys.readouterr().err
+    assert not (home.folder / "wishes").exists()
 
 
 def test_a_folder_with_data_that_cannot_be_read_is_not_an_empty_one(

@@ -24,6 +24,7 @@ from d2dfl.peer.wire.negotiation import MOST_TOLD
 from d2dfl.storage import TakenError, locked, new_files, read_bytes, read_json, read_text, write_whole
 
 NEW_FILES = ("device.key", "owner.key", "store.db", "store.db-journal", "policy.toml", "policy.signed", "peer.toml")
+ADMISSION = ("roster", "certificate", "authority")
 EMPTY_POLICY = """\
 # Who may have what of this device. Nothing else is shared. After a change: d2dfl peer policy --sign
 #
@@ -157,16 +158,10 @@ class Home:
 
     def join(self, admission: Path) -> Roster:
         """Take what the roster's owner has signed for this device: an admission, or later a newer roster alone."""
-        content = read_json(admission, "an admission", 4 * LARGEST)
-        parts = content if isinstance(content, dict) else {}
-        if parts.get("kind") == "roster":
-            parts = {"roster": read_text(admission)}
-        elif not all(isinstance(parts.get(name), str) for name in ("roster", "certificate", "authority")):
-            raise UserError(f"{admission} is no admission: give the file that `d2dfl fleet approve` wrote")
+        parts = read_admission(admission)
         document = parts["roster"].encode()
         with _written(self._store_path(), self.key().fingerprint) as store:
-            known = store.fact("roster_owner")
-            roster = open_roster(document, None if known is None else bytes(known), verify, str(admission))
+            roster = open_roster(document, store.fact("roster_owner"), verify, str(admission))
             if roster.active(self.key().fingerprint) is None:
                 raise UserError(f"{admission} admits other devices than {self.settings.name}")
             if "certificate" in parts:
@@ -180,6 +175,18 @@ class Home:
             if old is None or open_roster(bytes(old), roster.owner, verify).number < roster.number:
                 store.apply([Fact("roster_owner", roster.owner), Fact("roster", document)], time.time())
         return roster
+
+
+def read_admission(path: Path) -> dict[str, str]:
+    """Its roster, and unless it is a roster alone a certificate and its authority; who signed them is not looked at yet."""
+    content = read_json(path, "an admission", 4 * LARGEST)
+    parts = content if isinstance(content, dict) else {}
+    if parts.get("kind") == "roster":
+        return {"roster": read_text(path)}
+    found = {name: str(parts[name]) for name in ADMISSION if isinstance(parts.get(name), str)}
+    if len(found) < len(ADMISSION) or not all(text.isascii() for text in found.values()):
+        raise UserError(f"{path} is no admission: give the file that `d2dfl fleet approve` wrote")
+    return found
 
 
 @contextmanager

@@ -14,14 +14,16 @@ from d2dfl.peer import preflight, reports
 from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.forgetting import forgettable
-from d2dfl.peer.home import Home
+from d2dfl.peer.home import Home, read_admission
+from d2dfl.peer.identity.keys import verify
+from d2dfl.peer.identity.roster import open_roster
 from d2dfl.peer.moves import MoveFile
 from d2dfl.peer.negotiation.negotiation import Negotiation
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.runtime import WISHES, Clock, Running
 from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.progress import silent
-from d2dfl.storage import TakenError, locked, make_folder, read_json, read_text, write_whole
+from d2dfl.storage import TakenError, locked, make_folder, write_whole
 
 Say = Callable[[str], None]
 
@@ -61,8 +63,10 @@ def join(home: Home, admission: Path) -> str:
             roster = home.join(admission)
         return f"{home.settings.name} is in the roster number {roster.number}, with {len(roster.members) - 1} others"
     except TakenError:
-        content = read_json(admission, "an admission")
-        _wish(home, {"roster": read_text(admission) if content.get("kind") == "roster" else str(content.get("roster"))})
+        document = read_admission(admission)["roster"]
+        with reports.reading(home) as store:
+            open_roster(document.encode(), store.fact("roster_owner"), verify, str(admission))
+        _wish(home, {"roster": document})
         return "the peer runs: it will look at the roster within a second"
 
 
