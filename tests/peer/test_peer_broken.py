@@ -44,6 +44,7 @@ def sql(statement: str) -> Callable[[Path], None]:
         (lambda f: (f / "device.key").chmod(0o644), "others can read the key"),
         (lambda f: (f / "device.key").write_bytes(b"x"), "no key that can be read"),
         (lambda f: (f / "peer.toml").write_text("name = 3"), "labels is None"),
+        (lambda f: (f / "peer.toml").write_text("name = " + "9" * 5000), "not readable as TOML"),
         (lambda f: (f / "peer.toml").write_text((f / "peer.toml").read_text() + "speed = 1\n"), "no limit 'speed'"),
         (lambda f: (f / "data" / "one.npz").write_bytes(b"no archive"), "one.npz"),
         (
@@ -158,6 +159,15 @@ def test_a_line_of_the_audit_that_became_a_text_is_a_changed_line(
     for command in (["peer", "audit", "verify"], show):
         assert call(monkeypatch, *command, "--home", "kitchen") == 2
         assert "the audit of kitchen is broken: line 2 was changed" in capsys.readouterr().err
+
+
+def test_a_policy_with_an_endless_number_is_not_signed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = broken(monkeypatch)
+    (home.folder / "policy.toml").write_text("[[grant]]\nnumber = " + "9" * 5000)
+    assert call(monkeypatch, "peer", "policy", "--sign", "--home", "kitchen") == 2
+    assert "not readable as TOML" in capsys.readouterr().err
 
 
 def test_a_store_that_is_gone_is_not_made_anew_by_a_join(monkeypatch: pytest.MonkeyPatch) -> None:
