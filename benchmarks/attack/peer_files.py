@@ -88,7 +88,15 @@ def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
 
     readers: dict[str, tuple[Path, Reader]] = {
         name: (home / name, used)
-        for name in ("store.db", "device.key", "peer.toml", "policy.signed", "certificate.pem", "links.json")
+        for name in (
+            "store.db",
+            "device.key",
+            "peer.toml",
+            "policy.signed",
+            "certificate.pem",
+            "authority.pem",
+            "links.json",
+        )
     }
     readers |= {
         "policy.toml": (home / "policy.toml", lambda path: Home(home).sign_policy()),

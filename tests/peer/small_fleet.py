@@ -49,11 +49,12 @@ class Small:
         self.log: list[tuple[int, say.Body]] = []  # (who, what) of everything that was sent
         self.frames: list[tuple[bytes, bytes]] = []
 
-    def peer(self, number: int) -> Peer:
+    def peer(self, number: int, greets_only: bool = False) -> Peer:
         """A peer that starts with what its store holds."""
         return Peer(
             self.keys[number], self.boxes[number], self.stores[number], self.roster, self.roster.sealed(self.owner),
             self.now, owner=self.owner.public, limits=self.limits, keep=self.keep,
+            greets_only=greets_only,
         )  # fmt: skip
 
     def prints(self, number: int) -> bytes:

@@ -12,42 +12,19 @@ import pytest
 
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
+from device_folders import broken, device, grant, shard, write_graph
+
 from calling import call
 from d2dfl.network.files import load_network
 from d2dfl.peer.home import Home
 from d2dfl.peer.store.operations import Note
+from d2dfl.peer.transports.zenoh import free_ports
 from d2dfl.storage import locked
 
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-
-
-def shard(folder: Path, start: int = 0) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / "one.npz", inputs=np.arange(12.0).reshape(6, 2) + start, targets=np.array([0, 1, 2, 0, 1, 2]))
-
-
-def device(monkeypatch: pytest.MonkeyPatch, name: str, port: int) -> Home:
-    """A device that was approved and has joined."""
-    home = Path(name)
-    shard(home / "data")
-    init = ["peer", "init", "--name", name, "--data", "data", "--labels", "cat,dog,fox", "--home", name]
-    assert call(monkeypatch, *init, "--listen", f"127.0.0.1:{port}") == 0
-    print_ = Home(home).key().fingerprint.hex()
-    assert call(monkeypatch, "fleet", "approve", f"{name}/{name}.request", "--fingerprint", print_[:12]) == 0
-    assert call(monkeypatch, "peer", "join", f"fleet/{name}.admission", "--home", name) == 0
-    return Home(home)
-
-
-def grant(home: Home, to: Home, labels: str = '["cat", "dog"]', number: int = 100) -> None:
-    text = f'[[grant]]\nto = "{to.key().fingerprint.hex()}"\nlabels = {labels}\nnumber = {number}\nuntil = 2099-01-01\n'
-    (home.folder / "policy.toml").write_text(text)
-
-
-def write_graph(amounts: list[list[float]], edges: list[list[int]]) -> None:
-    Path("graph.json").write_text(json.dumps({"edges": edges, "expected_datapoints": amounts}))
 
 
 def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,7 +137,6 @@ def test_what_is_refused_leaves_the_store_as_it_was(
     arguments: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
-    from d2dfl.peer.transports.zenoh import free_ports
 
     (port,) = free_ports(1)
     home = device(monkeypatch, "kitchen", port)
@@ -225,61 +201,6 @@ def test_a_disk_that_is_full_leaves_no_half_of_a_device(size: int) -> None:
         assert len(done.stderr.strip().splitlines()) == 1
         assert "cannot" in done.stderr
         assert done.returncode == 2
-
-
-def broken(monkeypatch: pytest.MonkeyPatch) -> Home:
-    home = device(monkeypatch, "kitchen", 7606)
-    write_graph([], [])
-    return home
-
-
-@pytest.mark.parametrize(
-    ("harm", "said"),
-    [
-        (lambda f: (f / "device.key").chmod(0o644), "others can read the key"),
-        (lambda f: (f / "device.key").write_bytes(b"x"), "no key that can be read"),
-        (lambda f: (f / "peer.toml").write_text("name = 3"), "labels is None"),
-        (lambda f: (f / "peer.toml").write_text((f / "peer.toml").read_text() + "speed = 1\n"), "no limit 'speed'"),
-        (lambda f: (f / "data" / "one.npz").write_bytes(b"no archive"), "one.npz"),
-        (
-            lambda f: np.savez(f / "data" / "two.npz", inputs=np.zeros((1, 2)), targets=np.array([3])),
-            "two.npz has targets that are no numbers of labels",
-        ),
-        (
-            lambda f: np.savez(f / "data" / "two.npz", inputs=np.zeros((1, 3)), targets=np.array([0])),
-            "two.npz has inputs <f8:3, and others here have <f8:2",
-        ),
-        (lambda f: (f / "certificate.pem").write_bytes(b"none"), "no certificate in PEM"),
-        (lambda f: (f / "store.db").write_bytes(b"no database" * 500), "cannot use the store"),
-        (
-            lambda f: Path("graph.json").write_text('{"edges": [[0, -5]], "expected_datapoints": [[1, 1, 1]]}'),
-            "has the link",
-        ),
-        (lambda f: Path("graph.json").write_text('{"edges": [[0, 0]], "expected_datapoints": [[1]]}'), "has the link"),
-        (lambda f: Path("graph.json").write_text("[]"), "holds no graph"),
-    ],
-)
-def test_a_broken_folder_is_one_sentence_and_nothing_changes(
-    harm: object, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    home = broken(monkeypatch)
-    harm(home.folder)  # type: ignore[operator]
-    before = {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()}
-    capsys.readouterr()
-    assert call(monkeypatch, "peer", "run", "--graph", "graph.json", "--for", "1", "--home", "kitchen") == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert len(error.strip().splitlines()) == 1
-    assert {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()} == before
-
-
-def test_a_check_looks_at_data_as_a_run_does(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    home = broken(monkeypatch)
-    np.savez(home.folder / "data" / "two.npz", inputs=np.zeros((1, 2)), targets=np.array([3]))
-    assert call(monkeypatch, "peer", "check", "--seconds", "0", "--home", "kitchen") == 2
-    assert "WRONG data: two.npz has targets that are no numbers of labels" in capsys.readouterr().out
 
 
 def test_a_clock_that_is_wrong_by_a_year(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

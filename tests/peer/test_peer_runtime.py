@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
+from d2dfl.peer import runtime
 from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.home import Home, make_home
@@ -157,6 +158,20 @@ def test_links_are_measured_and_written(two: Two) -> None:
         assert list(content["links"]) == [two.homes[other].key().fingerprint.hex()]
         assert link["loss"] == 0.0
         assert link["probes"] > 10
+
+
+def test_time_follows_a_clock_that_is_set_forward_and_never_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    wall, steady = [1000.0], [5.0]
+    monkeypatch.setattr(runtime.time, "time", lambda: wall[0])
+    monkeypatch.setattr(runtime.time, "monotonic", lambda: steady[0])
+    clock = runtime.Clock()
+    assert clock() == 1000.0
+    steady[0], wall[0] = 6.0, 1001.0
+    assert clock() == 1001.0
+    wall[0] = 90_000.0  # it slept for a day, or has heard what time it is
+    assert clock() == 90_000.0
+    steady[0], wall[0] = 8.0, 500.0  # set back: time only goes on
+    assert clock() == 90_002.0
 
 
 def test_who_stays_goes_on_with_the_next_round_when_there_is_something_new(apart: Two) -> None:

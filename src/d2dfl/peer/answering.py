@@ -46,7 +46,7 @@ class Answering:
 
     def _on_hello(self, sender: bytes, body: say.Hello, seen: Seen, now: float) -> None:
         peer = self.peer
-        known = peer.store.knows_head(sender, body.head.lines, body.head.hash)
+        known = peer.greets_only or peer.store.knows_head(sender, body.head.lines, body.head.hash)
         if not known and (door := self.door(sender, 1, now)):
             peer.store.apply([seen, door, Heard(sender, body.head.lines, body.head.hash)], now)
         if body.roster < peer.roster.number:
@@ -82,9 +82,12 @@ class Answering:
 
     def _on_probe(self, sender: bytes, body: say.Probe, seen: Seen, now: float) -> None:
         link = self.peer.links.setdefault(sender, Link())
+        anew = body.number <= link.last or not link.heard
         link.hear(body.number, body.first)
         link.ahead_s = body.sent_s - now
         self.peer.send(sender, say.Echo(body.number, body.sent_s))
+        if anew:  # it has just started, and wants to know what time it is here
+            self.peer.probe_one(sender, now)
 
     def _on_echo(self, sender: bytes, body: say.Echo, seen: Seen, now: float) -> None:
         link = self.peer.links.setdefault(sender, Link())

@@ -8,12 +8,13 @@ from d2dfl.errors import UserError
 from d2dfl.peer.home import Home
 from d2dfl.peer.reports import reading
 from d2dfl.peer.store.audit import first_fault
+from d2dfl.peer.store.store import Store
 from d2dfl.storage import read_json
 
 
 def audit_lines(home: Home) -> list[dict[str, Any]]:
     with reading(home) as store:
-        return [json.loads(content) for _, content, _ in store.audit()]
+        return [json.loads(content) for _, content, _ in _lines(home, store)]
 
 
 def exported_audit(home: Home) -> dict[str, Any]:
@@ -22,18 +23,27 @@ def exported_audit(home: Home) -> dict[str, Any]:
         heads = store.db.execute("SELECT peer, lines, hash FROM heads ORDER BY peer, lines").fetchall()
         return {
             "fingerprint": store.own.hex(),
-            "lines": [[line, content.decode(), hash_.hex()] for line, content, hash_ in store.audit()],
+            "lines": [[line, content.decode(), hash_.hex()] for line, content, hash_ in _lines(home, store)],
             "heads": [[peer.hex(), lines, hash_.hex()] for peer, lines, hash_ in heads],
         }
 
 
+def _lines(home: Home, store: Store) -> list[tuple[int, bytes, bytes]]:
+    """Lines, contents, hashes; refused where one is not even bytes: a database takes any kind in any column."""
+    lines = list(store.audit())
+    for line, content, hash_ in lines:
+        if not isinstance(content, bytes) or not isinstance(hash_, bytes):
+            raise UserError(f"the audit of {home.settings.name} is broken: line {line} was changed")
+    return lines
+
+
 def verify_audit(home: Home, against: list[Path]) -> str:
     """Verify the chain here, and against exported audits of others; raises a UserError where stories differ."""
-    mine = exported_audit(home)
     with reading(home) as store:
         fault = store.audit_fault()
     if fault:
         raise UserError(f"the audit of {home.settings.name} is broken: {fault}")
+    mine = exported_audit(home)
     for path in against:
         _compare(mine, read_json(path, "an audit that `peer audit show --json` wrote"), path)
     return f"{len(mine['lines'])} lines are whole" + (f", and agree with {len(against)} others" if against else "")

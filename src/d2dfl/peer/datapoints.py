@@ -22,7 +22,6 @@ from d2dfl.storage import read_bytes
 if TYPE_CHECKING:
     from torch.utils.data import Dataset
 
-Shards = Iterable[tuple[str, NDArray[Any], NDArray[Any]]]  # name, inputs, targets
 FORM = re.compile(r"([<>|][fiub][0-9]{1,2})((?::[0-9]{1,9}){0,8})")
 
 
@@ -44,7 +43,13 @@ def read_shards(source: str, home: Path) -> Iterator[Shard]:
     folder = home / source
     if not folder.is_dir():
         raise UserError(f"there is no folder {str(folder)!r}: put .npz files with inputs and targets there")
-    for path in sorted(folder.glob("*.npz")):
+    try:
+        paths = sorted(
+            path for path in folder.iterdir() if path.name.endswith(".npz")
+        )  # glob() says nothing of one that is closed
+    except OSError as error:
+        raise UserError(f"cannot read {str(folder)!r}: {error.strerror}") from None
+    for path in paths:
         digest = hashlib.sha256(read_bytes(path, "an .npz file")).digest()
         arrays = read_npz(path, ("inputs", "targets"))
         missing = [name for name in ("inputs", "targets") if name not in arrays]
@@ -67,11 +72,22 @@ def _own_shards(source: str, home: Path) -> Iterator[Shard]:
     from d2dfl.plugins import load_file
 
     file, _, name = source.rpartition(":")
-    function: Callable[[], Shards] | None = getattr(load_file(home / file), name, None)
+    function: Callable[[], Any] | None = getattr(load_file(home / file), name, None)
     if not callable(function):
         raise UserError(f"{file} has no function {name!r:.60}: name one that gives (name, inputs, targets)")
-    for shard, inputs, targets in function():
-        inputs, targets = np.ascontiguousarray(inputs), np.ascontiguousarray(targets)
+    found = function()
+    if not isinstance(found, Iterable):
+        raise UserError(
+            f"{name} of {file} gave {found!r:.60}: it must give (name, inputs, targets), one after the other"
+        )
+    for item in found:
+        try:
+            shard, inputs, targets = item
+            inputs, targets = np.ascontiguousarray(inputs), np.ascontiguousarray(targets)
+        except (TypeError, ValueError):
+            raise UserError(
+                f"{name} of {file} gave {item!r:.60}: it must give (name, inputs, targets) with arrays"
+            ) from None
         yield Shard(str(shard), hashlib.sha256(inputs.tobytes() + targets.tobytes()).digest(), inputs, targets)
 
 

@@ -24,6 +24,7 @@ from d2dfl.peer.wire.negotiation import MOST_TOLD
 from d2dfl.storage import TakenError, locked, new_files, read_bytes, read_json, read_text, write_whole
 
 NEW_FILES = ("device.key", "owner.key", "store.db", "store.db-journal", "policy.toml", "policy.signed", "peer.toml")
+ADMISSION = ("roster", "certificate", "authority")
 EMPTY_POLICY = """\
 # Who may have what of this device. Nothing else is shared. After a change: d2dfl peer policy --sign
 #
@@ -58,11 +59,24 @@ class Home:
         return load_key(self.folder / "device.key")
 
     def store(self, read_only: bool = False) -> Store:
-        path, own = self.folder / "store.db", self.key().fingerprint
+        path, own = self._store_path(), self.key().fingerprint
         if read_only and path.with_name("store.db-journal").exists():
             with suppress(TakenError), locked(self.folder):  # after a crash: only a writer can roll back
                 Store(path, own).close()
-        return Store(path, own, read_only=read_only)
+        store = Store(path, own, read_only=read_only)
+        if store.fact("owner") is None:
+            store.close()
+            raise UserError(f"the store {path} is damaged: it does not know whose policy to obey; it was left as it is")
+        return store
+
+    def _store_path(self) -> Path:
+        """Where the store is. It is made once, with the device: another one would know neither what was handed over nor whom to obey."""
+        path = self.folder / "store.db"
+        if not path.exists() or not path.stat().st_size:
+            raise UserError(
+                f"the store {path} is gone or empty: bring it back, or let the device join anew from a folder of its own"
+            )
+        return path
 
     def roster(self, store: Store) -> tuple[Roster, bytes]:
         document = store.fact("roster")
@@ -79,8 +93,8 @@ class Home:
     def policy_bytes(self) -> bytes:
         return read_bytes(self.folder / "policy.signed", "a signed policy", LARGEST)
 
-    def peer(self, store: Store, now: float, doing: str = "started") -> Peer:
-        """The peer that lives here, with its policy."""
+    def peer(self, store: Store, now: float, greets_only: bool = False) -> Peer:
+        """The peer that lives here, with its policy; who only greets needs none."""
         roster, document = self.roster(store)
         key = self.key()
         if roster.active(key.fingerprint) is None:
@@ -88,8 +102,10 @@ class Home:
         peer = Peer(
             key, KeyBox(key), store, roster, document, now,
             owner=bytes(store.fact("owner")), limits=self.settings.limits, keep=self.settings.keep,
-            labels=self.settings.labels, doing=doing,
+            labels=self.settings.labels, greets_only=greets_only,
         )  # fmt: skip
+        if greets_only:
+            return peer
         peer.set_policy(self.policy_bytes(), now)
         labels = json.dumps(self.settings.labels)
         if store.fact("labels") != labels:
@@ -142,16 +158,10 @@ class Home:
 
     def join(self, admission: Path) -> Roster:
         """Take what the roster's owner has signed for this device: an admission, or later a newer roster alone."""
-        content = read_json(admission, "an admission", 4 * LARGEST)
-        parts = content if isinstance(content, dict) else {}
-        if parts.get("kind") == "roster":
-            parts = {"roster": read_text(admission)}
-        elif not all(isinstance(parts.get(name), str) for name in ("roster", "certificate", "authority")):
-            raise UserError(f"{admission} is no admission: give the file that `d2dfl fleet approve` wrote")
+        parts = read_admission(admission)
         document = parts["roster"].encode()
-        with _written(self.folder, self.key().fingerprint) as store:
-            known = store.fact("roster_owner")
-            roster = open_roster(document, None if known is None else bytes(known), verify, str(admission))
+        with _written(self._store_path(), self.key().fingerprint) as store:
+            roster = open_roster(document, store.fact("roster_owner"), verify, str(admission))
             if roster.active(self.key().fingerprint) is None:
                 raise UserError(f"{admission} admits other devices than {self.settings.name}")
             if "certificate" in parts:
@@ -167,14 +177,26 @@ class Home:
         return roster
 
 
+def read_admission(path: Path) -> dict[str, str]:
+    """Its roster, and unless it is a roster alone a certificate and its authority; who signed them is not looked at yet."""
+    content = read_json(path, "an admission", 4 * LARGEST)
+    parts = content if isinstance(content, dict) else {}
+    if parts.get("kind") == "roster":
+        return {"roster": read_text(path)}
+    found = {name: str(parts[name]) for name in ADMISSION if isinstance(parts.get(name), str)}
+    if len(found) < len(ADMISSION) or not all(text.isascii() for text in found.values()):
+        raise UserError(f"{path} is no admission: give the file that `d2dfl fleet approve` wrote")
+    return found
+
+
 @contextmanager
-def _written(folder: Path, own: bytes) -> Iterator[Store]:
+def _written(path: Path, own: bytes) -> Iterator[Store]:
     """A store that takes something in; where it cannot, that is a sentence."""
-    store = Store(folder / "store.db", own)
+    store = Store(path, own)
     try:
         yield store
     except StoreFullError as error:
-        raise UserError(f"cannot write {folder / 'store.db'}: {error or 'the disk is full'}") from None
+        raise UserError(f"cannot write {path}: {error or 'the disk is full'}") from None
     finally:
         store.close()
 
@@ -208,7 +230,7 @@ def make_home(
     with new_files(folder, (*NEW_FILES, request.name)):
         device.save(folder / "device.key")
         owner.save(folder / "owner.key")
-        with _written(folder, device.fingerprint) as store:
+        with _written(folder / "store.db", device.fingerprint) as store:
             store.apply([Fact("owner", owner.public), Fact("labels", json.dumps(labels))], time.time())
         write_whole(folder / "policy.toml", EMPTY_POLICY.encode())
         write_whole(folder / "policy.signed", sign_policy(read_rules(EMPTY_POLICY, "policy.toml"), 1, owner))

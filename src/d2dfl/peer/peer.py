@@ -31,6 +31,8 @@ from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import PLAIN, Frame, Writer, open_frame, read_frame
 
+GREETINGS = (say.Hello, say.Probe, say.Echo)
+
 
 class Peer:
     """One device."""
@@ -49,8 +51,9 @@ class Peer:
         keep: str = "move",
         labels: tuple[str, ...] = (),
         check: Verify = verify,
-        doing: str = "started",
+        greets_only: bool = False,
     ) -> None:
+        """`greets_only`: nothing moves; hellos and probes are said and heard, and only the count of runs is written down."""
         self.own, self.box = fingerprint(signer.public), box
         self.store, self.roster, self.roster_document = store, roster, roster_document
         self.owner, self.limits, self.keep, self.check = owner, limits or Limits(), keep, check
@@ -62,19 +65,23 @@ class Peer:
         self.finished: set[bytes] = set()  # who has said that it has nothing more for us in this round
         self.heard_s: dict[bytes, float] = {}
         self.refused = Refusals()
-        self.greets_only = False
+        self.greets_only = greets_only
         self._outbox: list[tuple[bytes, bytes]] = []
         self._seen: dict[bytes, tuple[int, int]] = {}
         self._newest = 0  # policy that was obeyed, also while it could not be stored
         self._hello_s = now
-        self.attempts = 0  # discoveries that it has called in this run
+        self.numbers = 0  # that were given in this run to attempts to find a graph
         self.run = int(store.fact("run")) + 1
-        store.apply([Fact("run", self.run), Note(doing, text=f"run {self.run}")], now)
+        started = [] if greets_only else [Note("started", text=f"run {self.run}")]
+        store.apply([Fact("run", self.run), *started], now)
         self._writer = Writer(signer, box, self.run)
         self.receiver = Receiver(store, self.limits, frozenset(labels))
         self.giving = Giving(self, now)
         self.forgetting = Forgetting(self, now)
         self.answering = Answering(self)
+        if greets_only:
+            self.giving.progress.clear()
+            self.forgetting.due_s.clear()
 
     # What goes in.
 
@@ -88,7 +95,7 @@ class Peer:
         except say.WireError as error:
             self.refuse(str(error), now)
             return
-        if self.greets_only and not isinstance(body, PLAIN):
+        if self.greets_only and not isinstance(body, GREETINGS):
             return  # as if it were lost
         before = self.last_seen(frame.sender)
         if frame.place <= before:
@@ -122,7 +129,7 @@ class Peer:
                     if member.fingerprint not in self.heard_s:  # it may not know us yet
                         self.send(member.fingerprint, say.RosterNews(self.roster_document))
                     self.greet(member.fingerprint)
-            if now >= self.refused.timer():
+            if now >= self.refused.timer() and not self.greets_only:
                 self.refused.write(self.store, now)
         except StoreFullError:
             self._hello_s = now + self.limits.hello_s
@@ -173,13 +180,6 @@ class Peer:
         self.finished.clear()
         self.giving.settled.clear()
 
-    def only_greet(self) -> None:
-        """From now on nothing moves: hellos, rosters and probes are said and heard, and nothing else."""
-        self.greets_only = True
-        self.giving.progress.clear()
-        self.forgetting.due_s.clear()
-        self._outbox.clear()
-
     def note_graph(self, now: float) -> None:
         """Once links are settled they are written down: the next start goes on with them."""
         links = None if self.discovery is None or not self.discovery.keeps else self.discovery.links()
@@ -192,8 +192,11 @@ class Peer:
     def probe(self, now: float) -> None:
         """Send a probe to everybody."""
         for member in self.roster.others(self.own):
-            number, first = self.links.setdefault(member.fingerprint, Link()).next_probe()
-            self.send(member.fingerprint, say.Probe(number, first, now))
+            self.probe_one(member.fingerprint, now)
+
+    def probe_one(self, receiver: bytes, now: float) -> None:
+        number, first = self.links.setdefault(receiver, Link()).next_probe()
+        self.send(receiver, say.Probe(number, first, now))
 
     # What comes out.
 
@@ -207,7 +210,9 @@ class Peer:
 
     def timer(self) -> float:
         """When `tick` wants to be called."""
-        times = [self._hello_s, self.giving.timer(), self.forgetting.timer(), self.refused.timer()]
+        times = [self._hello_s, self.giving.timer(), self.forgetting.timer()]
+        if not self.greets_only:
+            times.append(self.refused.timer())
         if self.discovery is not None:
             times.append(self.discovery.timer())
         return min(times)

@@ -67,7 +67,7 @@ def read_rules(text: str, what: str) -> dict[str, Any]:
     """The rules of a policy file as plain values, checked."""
     try:
         content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise UserError(f"{what} is not readable as TOML: {error!s:.120}") from None
     odd = [name for name in content if name not in ("grant", "forbid")]
     if odd:

@@ -3,23 +3,27 @@
 import datetime
 import json
 import shutil
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from queue import Queue
 from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.peer.datapoints import look_through
 from d2dfl.peer.home import Home
-from d2dfl.peer.identity.certificates import validity
+from d2dfl.peer.identity.certificates import check_issued, validity
 from d2dfl.peer.probing import Link
 from d2dfl.peer.reports import reading
 from d2dfl.peer.runtime import WAITING, Clock, Running
 from d2dfl.peer.store.store import Store
+from d2dfl.peer.transports import Transport
 from d2dfl.storage import read_bytes
 
 LOW_DISK = 100 << 20
 CLOCKS_S = 3600.0  # clocks may be so far apart
+CLOCK_S = 2.0  # how long a run waits for others to say what time it is
 SOON = datetime.timedelta(days=30)
 
 
@@ -28,12 +32,13 @@ def check(home: Home) -> Iterator[tuple[str, bool, str]]:
     key = home.key()
     yield "key", True, key.fingerprint.hex()
     with reading(home) as store:
+        yield "store", True, f"SQLite {sqlite3.sqlite_version}, rollback journal, synchronous=EXTRA"
         yield from _said(
             "roster", lambda: f"number {home.roster(store)[0].number}, {len(home.roster(store)[0].members)} devices"
         )
-        yield from _said("certificate", lambda: check_certificate(home, key.public))
+        yield from _said("certificate", lambda: check_certificate(home, key.public, store))
         yield from _said("clock", lambda: check_clock(store))
-        yield from _said("policy", lambda: _policy(home, store))
+        yield from _said("policy", lambda: check_policy(home, store))
         fault = store.audit_fault()
         yield "audit", fault is None, fault or f"{store.head[0]} lines"
         free = shutil.disk_usage(home.folder).free
@@ -48,14 +53,19 @@ def _said(what: str, look: Any) -> Iterator[tuple[str, bool, str]]:
         yield what, False, str(error)
 
 
-def check_certificate(home: Home, public: bytes) -> str:
-    """Refuse a certificate that does not count now; a clock that is years behind is found by it, too."""
+def check_certificate(home: Home, public: bytes, store: Store) -> str:
+    """Refuse a certificate that does not count now or that the roster's owner did not issue; a clock that is years behind is found by it, too."""
     path = home.files["certificate"]
     if not path.exists():
         raise UserError(
             f"{home.settings.name} has no certificate yet: let the roster's owner approve it, then d2dfl peer join"
         )
-    starts, ends = validity(read_bytes(path, "a certificate", 1 << 16), public, str(path))
+    fence, owner = home.files["authority"], home.roster(store)[0].owner
+    pem, issuer = read_bytes(path, "a certificate", 1 << 16), read_bytes(fence, "the owner's certificate", 1 << 16)
+    starts, ends = validity(pem, public, str(path))
+    first, last = validity(issuer, owner, str(fence))
+    check_issued(pem, issuer, owner, str(path))
+    starts, ends = max(starts, first), min(ends, last)
     now = datetime.datetime.now(datetime.UTC)
     left = ends - now
     if now < starts:
@@ -71,7 +81,10 @@ def check_clock(store: Store, now: float | None = None) -> str:
     """Refuse a clock that stands before what was already written down: end dates would count for nothing."""
     now = time.time() if now is None else now
     row = store.db.execute("SELECT content FROM audit ORDER BY line DESC LIMIT 1").fetchone()
-    last = json.loads(row[0])["time"] if row else 0.0
+    try:
+        last = float(json.loads(row[0])["time"]) if row else 0.0
+    except (ValueError, KeyError, TypeError):
+        raise UserError("the last line of the audit cannot be read: call d2dfl peer audit verify") from None
     if now < last - 3600:
         raise UserError(f"the clock is {(last - now) / 86_400:.1f} days behind this peer's last line: set it first")
     return datetime.datetime.fromtimestamp(now, datetime.UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -83,14 +96,18 @@ def before_a_run(home: Home, store: Store, now: float) -> None:
 
     check_clock(store, now)
     home.roster(store)
-    check_certificate(home, home.key().public)
+    check_certificate(home, home.key().public, store)
+    home.policy_bytes()
     check_free(home.settings.listen)
+    for _ in look_through(store, home.settings.data, home.folder, home.settings.labels):
+        pass
 
 
-def _policy(home: Home, store: Store) -> str:
-    policy = home.policy(store)
-    if policy.number < int(store.fact("policy") or 0):
-        raise UserError(f"the policy is number {policy.number}, an older one: nothing will be shared")
+def check_policy(home: Home, store: Store) -> str:
+    """Refuse a policy that would not be obeyed: then nothing is shared."""
+    policy, newest = home.policy(store), int(store.fact("policy") or 0)
+    if policy.number < newest:
+        raise UserError(f"the policy is number {policy.number}, and {newest} was in force: an older one is refused")
     return f"number {policy.number}: {len(policy.grants)} grants, {len(policy.forbids)} forbids"
 
 
@@ -101,24 +118,44 @@ def _data(home: Home, store: Store) -> str:
     return f"{shards} shards, {number:,} datapoints"
 
 
-def who_answers(home: Home, store: Store, seconds: float) -> dict[str, Link]:
-    """Greet everybody for some seconds, and move nothing: name → what is known of the link then."""
+@contextmanager
+def listening(home: Home, store: Store) -> Iterator[tuple[Transport, "Queue[bytes]"]]:
+    """This device's end of the network, and what comes there."""
     from d2dfl.peer.transports.zenoh import ZenohTransport
 
-    clock, inbox = Clock(), Queue[bytes](WAITING)
-    roster, _ = home.roster(store)
-    others = [member.address for member in roster.others(store.own)]
+    inbox = Queue[bytes](WAITING)
+    others = [member.address for member in home.roster(store)[0].others(store.own)]
     transport = ZenohTransport(store.own, home.settings.listen, others, home.files, inbox)
     try:
-        peer = home.peer(store, clock(), "checked")
-        peer.only_greet()
-        running = Running(home, peer, transport, inbox, clock)
-        end = clock() + seconds
-        while clock() < end:
-            running.once()
+        yield transport, inbox
     finally:
         transport.close()
-    return {member.name: peer.links.get(member.fingerprint, Link()) for member in peer.roster.others(peer.own)}
+
+
+def who_answers(
+    home: Home, store: Store, transport: Transport, inbox: "Queue[bytes]", seconds: float, patient: bool = True
+) -> dict[str, Link]:
+    """Greet everybody for some seconds, and move nothing: name → what is known of the link then.
+
+    Who is not patient ends once all have said what time it is there. The audit gets no line: the clock may be wrong, and a check is to find that.
+    """
+    clock = Clock()
+    peer = home.peer(store, clock(), greets_only=True)
+    running = Running(home, peer, transport, inbox, clock)
+    others, end = [member.fingerprint for member in peer.roster.others(peer.own)], clock() + seconds
+    while clock() < end and (patient or any(not peer.links.get(who, Link()).heard for who in others)):
+        running.once()
+    return {peer.roster.name_of(who): peer.links.get(who, Link()) for who in others}
+
+
+def agree_on_clock(home: Home, store: Store, transport: Transport, inbox: "Queue[bytes]") -> None:
+    """Refuse a clock that most of those who answer know otherwise, before any time is written down. Where nobody answers it is believed."""
+    links = who_answers(home, store, transport, inbox, CLOCK_S, patient=False)
+    found = {name: link for name, link in links.items() if link.heard}
+    odd = {name: link.ahead_s for name, link in found.items() if abs(link.ahead_s) >= CLOCKS_S}
+    if 2 * len(odd) > len(found):
+        name, ahead = next(iter(odd.items()))
+        raise UserError(f"the clock of {name} is {_apart(ahead)} this one: set the wrong one; nothing has moved")
 
 
 def compared(link: Link) -> tuple[bool, str]:
@@ -128,5 +165,8 @@ def compared(link: Link) -> tuple[bool, str]:
     said = f"answers in {1000 * link.round_trip_s:.1f} ms"
     if abs(link.ahead_s) < CLOCKS_S:
         return True, said
-    way = "ahead of" if link.ahead_s > 0 else "behind"
-    return False, f"{said}, and its clock is {abs(link.ahead_s) / 86_400:.1f} days {way} this one: set the wrong one"
+    return False, f"{said}, and its clock is {_apart(link.ahead_s)} this one: set the wrong one"
+
+
+def _apart(ahead_s: float) -> str:
+    return f"{abs(ahead_s) / 86_400:.1f} days {'ahead of' if ahead_s > 0 else 'behind'}"

@@ -29,6 +29,7 @@ from d2dfl.storage import read_json, write_whole
 WAITING = 128  # frames in the queue: with the largest ones 128 MiB
 LONGEST_NAP_S = 0.2
 EVERY_S = 1.0  # how often files are looked at
+GREET_S = 0.25  # seconds between probes of who only greets
 LINKS_S = 30.0  # how often measured links are written: a memory card wears out
 LINGER_S = 2.0  # a peer that is finished goes on answering for so long
 MOMENTS = 2880  # of measured losses that are kept: a day of them
@@ -36,13 +37,19 @@ WISHES = "wishes"  # files of commands that were given while the peer runs
 
 
 class Clock:
-    """Seconds since 1970 that never jump while the process lives."""
+    """Seconds since 1970 that never go back while the process lives.
+
+    They follow the system's clock forward, which is set after a start without a network, and goes on while a device sleeps: grants
+    end by it.
+    """
 
     def __init__(self) -> None:
-        self.offset = time.time() - time.monotonic()
+        self.offset = -math.inf
 
     def __call__(self) -> float:
-        return self.offset + time.monotonic()
+        steady = time.monotonic()
+        self.offset = max(self.offset, time.time() - steady)
+        return self.offset + steady
 
 
 @dataclass
@@ -83,9 +90,9 @@ class Running:
         if now >= self.peer.timer():
             self.peer.tick(now)
         if now >= self._probe_s:
-            self._probe_s = now + self.home.settings.probe_s
+            self._probe_s = now + (GREET_S if self.peer.greets_only else self.home.settings.probe_s)
             self.peer.probe(now)
-        if now >= self._look_s:
+        if now >= self._look_s and not self.peer.greets_only:
             self._look_s = now + EVERY_S
             self.look(now)
         self._send()

@@ -8,21 +8,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from queue import Queue
 
 from d2dfl.errors import UserError
 from d2dfl.peer import preflight, reports
 from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.forgetting import forgettable
-from d2dfl.peer.home import Home
+from d2dfl.peer.home import Home, read_admission
+from d2dfl.peer.identity.keys import verify
+from d2dfl.peer.identity.roster import open_roster
 from d2dfl.peer.moves import MoveFile
 from d2dfl.peer.negotiation.negotiation import Negotiation
 from d2dfl.peer.peer import Peer
-from d2dfl.peer.runtime import WAITING, WISHES, Clock, Running
+from d2dfl.peer.runtime import WISHES, Clock, Running
 from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.progress import silent
-from d2dfl.storage import TakenError, locked, make_folder, read_json, read_text, write_whole
+from d2dfl.storage import TakenError, locked, make_folder, write_whole
 
 Say = Callable[[str], None]
 
@@ -62,8 +63,10 @@ def join(home: Home, admission: Path) -> str:
             roster = home.join(admission)
         return f"{home.settings.name} is in the roster number {roster.number}, with {len(roster.members) - 1} others"
     except TakenError:
-        content = read_json(admission, "an admission")
-        _wish(home, {"roster": read_text(admission) if content.get("kind") == "roster" else str(content.get("roster"))})
+        document = read_admission(admission)["roster"]
+        with reports.reading(home) as store:
+            open_roster(document.encode(), store.fact("roster_owner"), verify, str(admission))
+        _wish(home, {"roster": document})
         return "the peer runs: it will look at the roster within a second"
 
 
@@ -80,51 +83,42 @@ def run(
     clock = Clock()
     with opened(home) as store:
         preflight.before_a_run(home, store, clock())
-        watch = None if moves is None else MoveFile(moves)
+        try:
+            preflight.check_policy(home, store)
+        except UserError as error:
+            say(f"nothing is shared until there is another policy: {error}")
         named = home.graph(store.own, graph)
-        came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
-        if came:
-            say(f"took in {came:,} datapoints")
-        result = _run(home, store, clock, named, watch, stay, seconds, say)
+        with preflight.listening(home, store) as (transport, inbox):
+            preflight.agree_on_clock(home, store, transport, inbox)
+            watch = None if moves is None else MoveFile(moves)
+            came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
+            if came:
+                say(f"took in {came:,} datapoints")
+            peer = home.peer(store, clock())
+            running = Running(home, peer, transport, inbox, clock)
+            result = _run(running, named, watch, stay, seconds, say)
         held, left = sum(store.counts().values()), len(store.open_outgoing())
         return replace(result, holds=held, open_transfers=left)
 
 
 def _run(
-    home: Home,
-    store: Store,
-    clock: Clock,
-    graph: GraphFile | None,
-    watch: MoveFile | None,
-    stay: bool,
-    seconds: float,
-    say: Say,
+    running: Running, graph: GraphFile | None, watch: MoveFile | None, stay: bool, seconds: float, say: Say
 ) -> RunResult:
-    from d2dfl.peer.transports.zenoh import ZenohTransport
-
-    inbox: Queue[bytes] = Queue(WAITING)
-    roster, _ = home.roster(store)
-    others = [member.address for member in roster.others(store.own)]
-    transport = ZenohTransport(store.own, home.settings.listen, others, home.files, inbox)
+    peer, clock = running.peer, running.clock
     try:
-        peer = home.peer(store, clock())
-        peer.follow(home.discovery(peer, clock()) if graph is None else graph)
-        running = Running(home, peer, transport, inbox, clock)
+        peer.follow(running.home.discovery(peer, clock()) if graph is None else graph)
         running.tell = lambda peer: _tell(peer, say)
         if watch is not None:
             running.watch = watch
-        try:
-            done = running.until_done(stay, seconds)
-            found = peer.discovery is not None and peer.discovery.links() is not None
-            short = {(peer.roster.name_of(who), label): why for (who, label), why in peer.giving.reasons.items()}
-            return RunResult(found, done, short if found else {}, 0, 0)
-        finally:
-            running.write_links()
-            if watch is not None:
-                watch.close()
-            peer.close(clock())
+        done = running.until_done(stay, seconds)
+        found = peer.discovery is not None and peer.discovery.links() is not None
+        short = {(peer.roster.name_of(who), label): why for (who, label), why in peer.giving.reasons.items()}
+        return RunResult(found, done, short if found else {}, 0, 0)
     finally:
-        transport.close()
+        running.write_links()
+        if watch is not None:
+            watch.close()
+        peer.close(clock())
 
 
 def _tell(peer: Peer, say: Say) -> None:

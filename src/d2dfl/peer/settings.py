@@ -47,7 +47,7 @@ def read_settings(path: Path) -> Settings:
 def read_settings_text(text: str, what: str) -> Settings:
     try:
         content = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is no TOMLDecodeError
         raise UserError(f"{what} is not readable as TOML: {error!s:.120}") from None
     odd = [name for name in content if name not in SETTINGS]
     if odd:

@@ -38,6 +38,6 @@ class PeerSurroundings:
     def secret(self, purpose: bytes) -> bytes:
         return self._peer.secret(purpose)
 
-    def next_attempt(self) -> bytes:
-        self._peer.attempts += 1
-        return b"%d/%d" % (self._peer.run, self._peer.attempts)
+    def next_number(self) -> bytes:
+        self._peer.numbers += 1
+        return b"%d/%d" % (self._peer.run, self._peer.numbers)

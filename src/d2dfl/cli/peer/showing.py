@@ -38,7 +38,9 @@ def check_and_print(folder: Path, seconds: float) -> None:
 def _greet_and_print(home: Home, store: "Store", seconds: float) -> int:
     """Who answers; how many of them something is wrong with."""
     wrong = 0
-    for name, link in preflight.who_answers(home, store, seconds).items():
+    with preflight.listening(home, store) as (transport, inbox):
+        answers = preflight.who_answers(home, store, transport, inbox, seconds)
+    for name, link in answers.items():
         fine, said = preflight.compared(link)
         wrong += not fine
         mark = "WRONG" if not fine else "-    " if link.round_trip_s is None else "ok   "

@@ -59,14 +59,14 @@ NEEDED = {  # from which step on a message can be understood; before, it is kept
 class Attempt:
     """This device's part."""
 
-    def __init__(self, seat: Seat, room: consent.Rooms, mask_seed: bytes, session: bytes) -> None:
+    def __init__(self, seat: Seat, room: consent.Rooms, mask_seed: bytes, session: bytes, order: int) -> None:
         self.seat, self.room = seat, room
         self.step = Step.SUMMING
         self.outbox: list[tuple[int, say.Content]] = []
         self.sent: Counter[str] = Counter()  # messages by kind
         self.wake_s = math.inf
         self.settling = Settling(room)
-        self._sums = Sums(seat.number, seat.size, len(seat.counts), mask_seed, session)
+        self._sums = Sums(seat.number, seat.size, len(seat.counts), mask_seed, session, order)
         self._held: list[tuple[int, say.Content]] = []
         self._held_bytes: Counter[int] = Counter()  # by sender
         self._questions = Questions()

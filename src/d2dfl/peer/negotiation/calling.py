@@ -150,7 +150,7 @@ class Calling:
 
     def _invite(self, now: float) -> say.Begin | None:
         self.number += 1
-        attempt = hashlib.sha256(b"d2dfl/attempt/1" + self.here.own + self.here.next_attempt()).digest()
+        attempt = hashlib.sha256(b"d2dfl/attempt/1" + self.here.own + self.here.next_number()).digest()
         self.leave()
         self._call = _Call(attempt, self.number, now + self.plan.gather_s, now)
         self._standing, self._call_s = (self.number, -self._place(self.here.own)), math.inf

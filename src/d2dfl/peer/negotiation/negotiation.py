@@ -5,6 +5,7 @@ out or says what does not fit, the attempt is given up and another one is called
 stands. Messages are numbered between every two (line.py).
 """
 
+import hashlib
 import math
 from collections import Counter
 
@@ -175,7 +176,10 @@ class Negotiation:
             trusts={number: [most > 0 for most in self._room(number, now)] for number in self.lines},
             asks_all=self.plan.asks_all,
         )
-        self.attempt = Attempt(seat, self._room, self.here.secret(b"mask" + self.id), self.id)
+        # Whoever calls chooses the id. No mask may serve twice, so this device's own number of the attempt is in its seed.
+        seed = self.here.secret(b"mask" + self.here.next_number() + self.id)
+        order = hashlib.sha256(b"d2dfl/mask-order/1" + b"".join(members)).digest()
+        self.attempt = Attempt(seat, self._room, seed, self.id, int.from_bytes(order[:8], "big"))
         self.attempt.begin(now)
         self._carry(now)
 

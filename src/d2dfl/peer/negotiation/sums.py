@@ -30,6 +30,9 @@ class Sums:
     labels: int
     seed: bytes
     session: bytes  # tells this attempt from all others
+    order: (
+        int  # draws who masks with whom: of the members' fingerprints, so that nobody chooses its place beside another
+    )
     keys: dict[int, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -37,8 +40,7 @@ class Sums:
         self._begun = 0
         self._said: list[tuple[int, say.Content]] = []
         if self.size >= FEWEST:
-            order = int.from_bytes(self.session[:8], "big")
-            self._plan = SumPlan(balanced_tree(self.size), mask_graph(self.size, order), WORD_BITS)
+            self._plan = SumPlan(balanced_tree(self.size), mask_graph(self.size, self.order), WORD_BITS)
             pads = KeyedPads(self._pair_key, self.session, WORD_BITS)
             self._device = MaskedDevice(self.number, self._plan, pads)
 

@@ -3,6 +3,14 @@
 VERSION = 1
 APPLICATION = 0x64326466  # "d2df": a mark in the file's head
 
+# What facts are: a database takes any kind in any column. A store has those of NEEDED from its beginning.
+FACTS: dict[str, type] = {
+    "own": bytes, "secret": bytes, "run": int, "transfers": int, "owner": bytes, "labels": str, "points": int,
+    "roster": bytes, "roster_owner": bytes, "policy": int, "policy_digest": bytes, "graph": str, "graph_done": str,
+    "audit_lines": int, "audit_head": bytes,
+}  # fmt: skip
+NEEDED = ("own", "secret", "run", "transfers")
+
 TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 

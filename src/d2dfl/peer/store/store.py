@@ -17,7 +17,7 @@ from d2dfl.errors import UserError
 from d2dfl.peer.store.audit import START, first_fault
 from d2dfl.peer.store.operations import Operation
 from d2dfl.peer.store.records import Incoming, Outgoing
-from d2dfl.peer.store.schema import APPLICATION, TABLES, VERSION
+from d2dfl.peer.store.schema import APPLICATION, FACTS, NEEDED, TABLES, VERSION
 from d2dfl.peer.wire.messages import Point, encode_points
 
 OLDEST = (3, 31, 0)  # SQLite
@@ -54,8 +54,11 @@ class Store:
         self.changes = 0  # transactions that were ended: whoever watches the content asks only when this has moved
 
     def _prepare(self, path: Path | str, read_only: bool) -> None:
-        for pragma in ("journal_mode=DELETE", "synchronous=EXTRA", "secure_delete=ON"):
-            if not read_only:
+        if not read_only:
+            journal = self.db.execute("PRAGMA journal_mode=DELETE").fetchone()[0]
+            if journal not in ("delete", "memory"):  # somebody else has it open with another one
+                raise UserError(f"the store {path} is written with the journal {journal}: end the program that does so")
+            for pragma in ("synchronous=EXTRA", "secure_delete=ON"):
                 self.db.execute(f"PRAGMA {pragma}")
         mark = self.db.execute("PRAGMA application_id").fetchone()[0]
         empty = not self.db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -69,7 +72,13 @@ class Store:
             raise UserError(
                 f"the store {path} is of a {which} version ({version}, not {VERSION}): it was left as it is"
             )
-        if self.fact("own") != self.own:
+        facts = dict(self.db.execute("SELECT name, value FROM facts").fetchall())
+        broken = [name for name, kind in FACTS.items() if name in facts and not isinstance(facts[name], kind)]
+        broken += [name for name in NEEDED if name not in facts]
+        broken += ["roster_owner"] if ("roster" in facts) != ("roster_owner" in facts) else []
+        if broken:
+            raise UserError(f"the store {path} is damaged: its fact {broken[0]!r} is none; it was left as it is")
+        if facts["own"] != self.own:
             raise UserError(f"the store {path} belongs to another key: it was left as it is")
 
     def _create(self) -> None:
