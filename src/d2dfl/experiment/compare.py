@@ -140,9 +140,9 @@ def _ground(config: Config, inputs: Inputs, cells: int, record: RunFolder | None
     devices, dataset = config.network.devices, inputs.dataset
     model = inputs.model or factory_of(config, dataset)
     parameters = parameters_of(model, dataset.shape, outputs_for(dataset.classes, paradigm_of(config).encodes))
-    room = room_for(parameters, devices, config.federation, record.path if record else None)
     if record is None:
-        return Ground(model, room, None)
+        return Ground(model, room_for(parameters, devices, config.federation), None)
+    room = room_for(parameters, devices, config.federation, record.path, record.checkpoints.taken)
     rounds = record.checkpoints.open([devices] * cells, room)
     return Ground(model, room, Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)))
 
@@ -194,7 +194,7 @@ def _keeper(
         for number, state in states.items():
             _log_round(log, run_name(cells[number].method, cells[number].seed), state)
         if record is not None:
-            record.checkpoints.save(states, len(cells))
+            record.checkpoints.save(states, len(cells), cells[0].config.federation.rounds)
         observer.train(states)
 
     return keep
