@@ -19,7 +19,7 @@ from typing import Any
 from peers_setup import System, TaskPlan, proportional_bytes, write_task
 
 CORES = min(2, os.cpu_count() or 1)
-LONGEST_S = 75.0  # of a round, as predicted from the largest smaller point
+LONGEST_S = 75.0  # of a round, as predicted from the largest smaller point, unless more is asked for
 BUSY = 4.0  # the clock may run so many times longer than the work takes, where others use the machine, and say nothing of it
 ROUNDS = 9  # timed, where they are short
 SPENT_S = 30.0  # on timed rounds of a system at a point, or one round
@@ -64,7 +64,10 @@ def points_named(text: str) -> list[tuple[str, int, int]]:
 
 
 def scale(
-    pythons: dict[str, Path], points: Sequence[tuple[str, int, int]], before: Sequence[dict[str, Any]] = ()
+    pythons: dict[str, Path],
+    points: Sequence[tuple[str, int, int]],
+    before: Sequence[dict[str, Any]] = (),
+    longest: float = LONGEST_S,
 ) -> list[dict[str, Any]]:
     """Measure points, print their table and what became of the aims; `before` are rows that were measured already."""
     asked = set(points)
@@ -83,23 +86,24 @@ def scale(
             plan = TaskPlan(name, model, devices, samples, samples, steps, rate, 0, 1, participation=share, pool=pool)
             row: dict[str, Any] = {"model": model, "devices": devices, "present": present}
             row["load"] = os.getloadavg()[0]
-            row["systems"] = _point(plan, pythons, rows, present)
+            row["systems"] = _point(plan, pythons, rows, longest)
             rows.append(row)
             _print(row)
     _verdicts(rows)
     return rows
 
 
-def _point(plan: TaskPlan, pythons: dict[str, Path], before: list[dict[str, Any]], present: int) -> dict[str, Any]:
+def _point(plan: TaskPlan, pythons: dict[str, Path], before: list[dict[str, Any]], longest: float) -> dict[str, Any]:
     """Every system at one point: memory in the first round, then timed rounds in turns."""
     found: dict[str, Any] = {}
+    present = max(1, round(plan.participation * plan.devices))
     with tempfile.TemporaryDirectory() as text, contextlib.ExitStack() as opened:
         folder = Path(text)
         write_task(plan, folder)
         systems: dict[str, System] = {}
         for setting in (one for one in SETTINGS if one.system in pythons):
             predicted = _predicted(setting.system, plan.model, before, present)
-            if predicted > LONGEST_S:
+            if predicted > longest:
                 found[setting.system] = {"left out": f"about {predicted:.0f} s a round"}
                 continue
             if present < setting.processes:  # a process without a device could do nothing
