@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "experiment"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "experiment" / "grid"))
 
 APART = ["unshare", "--map-root-user", "--net", "--pid", "--fork", "--mount-proc", "--kill-child"]
 

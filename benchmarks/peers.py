@@ -8,6 +8,8 @@ their own.
 
     python benchmarks/peers.py [--quick] [--cycles N] [--cache build/peers] [--json OUT]
     python benchmarks/peers.py --tasks scale     100 to 10,000 devices, 1 to 100 % of them in a round (peers_scale.py)
+    python benchmarks/peers.py --tasks scale --points "alexnet:10000:10;mlp:10000:1000" --json OUT
+                        these points alone (model, devices, devices in a round); rows that OUT holds already are kept
 """
 
 import argparse
@@ -20,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from peers_scale import scale
+from peers_scale import LONGEST_S, points_named, scale
 from peers_setup import PEERS, TASKS, Missing, System, TaskPlan, machine, peak_memory, prepare, python_of, write_task
 
 CORES = min(2, os.cpu_count() or 1)
@@ -197,6 +199,8 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, default=Path("build/peers"), help="where the peers are installed")
     parser.add_argument("--peers", default=",".join(peer.name for peer in PEERS), help="which of those to install")
     parser.add_argument("--tasks", default=";".join(TASKS), help="which, with semicolons between; also: scale")
+    parser.add_argument("--points", default="", help="of the scale: model:devices:in a round; with semicolons between")
+    parser.add_argument("--longest", type=float, default=LONGEST_S, help="of the scale: seconds a round, as predicted")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     pythons = {"ours": python_of(None), "bare loop": python_of(None)}
@@ -211,7 +215,9 @@ def main() -> None:
     collected: dict[str, Any] = {"machine": described}
     for name in options.tasks.split(";"):
         if name == "scale":
-            collected[name] = scale(pythons, options.quick)
+            known = json.loads(options.json.read_text()).get(name, []) if options.json and options.json.exists() else []
+            points = points_named(options.points)
+            collected[name] = scale(pythons, points[:2] if options.quick else points, known, options.longest)
             continue
         plan = TASKS[name].smaller() if options.quick else TASKS[name]
         plan = replace(plan, cycles=options.cycles or plan.cycles)

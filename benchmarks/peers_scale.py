@@ -1,5 +1,6 @@
 """For peers.py: how systems grow with the devices. Seconds of a round and peak memory, all systems in turns at every point.
-On a machine that others use, processor seconds say more.
+On a machine that others use, processor seconds say more. Points can be asked for one by one, and rows that a file holds already are
+kept and counted with them: a machine that is quiet for minutes alone is enough.
 
 Every device holds a few datapoints of a common pool and takes all of them in every minibatch; who takes part in a round each
 system draws for itself. What a system would need too long for, by what it took at a smaller point, is left out and said.
@@ -10,7 +11,7 @@ import os
 import statistics
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,10 @@ from typing import Any
 from peers_setup import System, TaskPlan, proportional_bytes, write_task
 
 CORES = min(2, os.cpu_count() or 1)
-LONGEST_S = 75.0  # of a round, as predicted from the largest smaller point
+LONGEST_S = 75.0  # of a round, as predicted from the largest smaller point, unless more is asked for
 BUSY = 4.0  # the clock may run so many times longer than the work takes, where others use the machine, and say nothing of it
-ROUNDS = 3  # timed, where a round takes less than a few seconds
+ROUNDS = 9  # timed, where they are short
+SPENT_S = 30.0  # on timed rounds of a system at a point, or one round
 LOOK_S = 0.2  # between two looks at the memory, in the first round alone
 FASTER = {"pfl": 5.0, "Flower": 20.0}  # aims with the MLP at 10,000 devices
 FLAT = 1.3  # cost of a device-step at 10,000 devices over that at 100
@@ -54,36 +56,54 @@ SETTINGS = (Setting("ours", CORES, 1), Setting("pfl", 1, CORES), Setting("Flower
 MODELS = {"mlp": (14, 10, 0.01, 1437), "alexnet": (64, 1, 0.001, 6000)}  # datapoints, steps, rate, pool
 
 
-def scale(pythons: dict[str, Path], quick: bool) -> list[dict[str, Any]]:
-    """Measure all points, print their table and what became of the aims."""
-    rows: list[dict[str, Any]] = []
+def points_named(text: str) -> list[tuple[str, int, int]]:
+    """Model, devices and devices in a round from "alexnet:10000:10;mlp:1000:10"; nothing: all points."""
+    if not text:
+        return [(model, devices, max(1, round(share * devices))) for model in MODELS for devices, share in POINTS]
+    return [(model, int(all_), int(present)) for model, all_, present in (one.split(":") for one in text.split(";"))]
+
+
+def scale(
+    pythons: dict[str, Path],
+    points: Sequence[tuple[str, int, int]],
+    before: Sequence[dict[str, Any]] = (),
+    longest: float = LONGEST_S,
+) -> list[dict[str, Any]]:
+    """Measure points, print their table and what became of the aims; `before` are rows that were measured already."""
+    asked = set(points)
+    rows = [row for row in before if (row["model"], row["devices"], row["present"]) not in asked]
     for model, (samples, steps, rate, pool) in MODELS.items():
+        own = [point for point in points if point[0] == model]
+        if not own:
+            continue
         print(f"\nscale: {model}, {samples} datapoints a device, {steps} steps a round, FedAvg, float32, {CORES} cores")
         print(
             f"  {'devices':>8s}{'in a round':>11s}  "
             + "".join(f"{one.system + ' s':>12s}{'CPU s':>10s}{'GiB':>7s}" for one in SETTINGS)
         )
-        for devices, share in POINTS[:2] if quick else POINTS:
-            name = f"{model}, {devices} devices, {share:.0%}"
+        for _, devices, present in own:
+            name, share = f"{model}, {devices} devices, {present} in a round", present / devices
             plan = TaskPlan(name, model, devices, samples, samples, steps, rate, 0, 1, participation=share, pool=pool)
-            row: dict[str, Any] = {"model": model, "devices": devices, "present": max(1, round(share * devices))}
-            row["systems"] = _point(plan, pythons, rows, row["present"])
+            row: dict[str, Any] = {"model": model, "devices": devices, "present": present}
+            row["load"] = os.getloadavg()[0]
+            row["systems"] = _point(plan, pythons, rows, longest)
             rows.append(row)
             _print(row)
     _verdicts(rows)
     return rows
 
 
-def _point(plan: TaskPlan, pythons: dict[str, Path], before: list[dict[str, Any]], present: int) -> dict[str, Any]:
+def _point(plan: TaskPlan, pythons: dict[str, Path], before: list[dict[str, Any]], longest: float) -> dict[str, Any]:
     """Every system at one point: memory in the first round, then timed rounds in turns."""
     found: dict[str, Any] = {}
+    present = max(1, round(plan.participation * plan.devices))
     with tempfile.TemporaryDirectory() as text, contextlib.ExitStack() as opened:
         folder = Path(text)
         write_task(plan, folder)
         systems: dict[str, System] = {}
         for setting in (one for one in SETTINGS if one.system in pythons):
             predicted = _predicted(setting.system, plan.model, before, present)
-            if predicted > LONGEST_S:
+            if predicted > longest:
                 found[setting.system] = {"left out": f"about {predicted:.0f} s a round"}
                 continue
             if present < setting.processes:  # a process without a device could do nothing
@@ -97,7 +117,7 @@ def _point(plan: TaskPlan, pythons: dict[str, Path], before: list[dict[str, Any]
         for cycle in range(ROUNDS):
             order = list(systems) if cycle % 2 == 0 else list(reversed(systems))
             for name in order:
-                if cycle == 0 or found[name]["first"] < LONGEST_S / 10:
+                if cycle == 0 or found[name]["first"] * (cycle + 1) < SPENT_S:
                     heard = systems[name].round()
                     for what in ("seconds", "cpu"):
                         found[name][what].append(heard[what])

@@ -6,7 +6,10 @@ from pathlib import Path
 import torch
 
 from d2dfl import preset
+from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.compare import compare
+from d2dfl.experiment.pace import Pace
+from d2dfl.progress import silent
 
 torch.set_num_threads(1)  # two threads on busy cores are slower
 
@@ -33,8 +36,30 @@ def test_a_bar_is_told_the_truth(tmp_path: Path) -> None:
         assert 0 <= shares[0] <= shares[-1] <= 1
     found = [share for what, share in told if what.startswith("discover, exchange: marginal")]
     assert found[0] == 0
-    assert any(0 < share < 1 / 6 for share in found), "while one of three cells is discovered"
-    assert any(1 / 6 <= share <= 1 / 3 for share in found), "and while its datapoints move"
+    finding, moving = Pace(
+        config, [Cell("", name, name, 0, config) for name in ("marginal", "none", "iid")], silent
+    ).parts[0]
+    whole = finding + 3 * moving
+    assert any(0 < share < finding / whole for share in found), "while it is discovered"
+    assert any(finding / whole - 1e-9 <= share <= (finding + moving) / whole + 1e-9 for share in found), (
+        "and while its datapoints move"
+    )
+    others = [share for what, share in told if what.startswith(("discover, exchange: none", "discover, exchange: iid"))]
+    assert min(others) > 0.5, "who finds nothing takes little of the time"
     trained = [share for what, share in told if what == "train"]
     assert trained[-1] == 1
     assert len(set(trained)) > 2 * 2 + 1, "blocks of a round are told, too"
+
+
+def test_cells_count_by_the_time_that_they_take() -> None:
+    config, told = preset("best").with_(**{"network.devices": 100_000}), list[float]()
+    cells = [Cell("", name, name, 0, config) for name in ("qlearning", "closest", "none", "iid")]
+    pace = Pace(config, cells, lambda _, share: told.append(share))
+    for number in range(4):
+        for tell in pace.of(number):
+            tell(0.0)
+            tell(1.0)
+    assert told == sorted(told)
+    assert (told[0], told[-1]) == (0.0, 1.0)
+    assert told[1] > 0.8, "one learns and the other measures distances"
+    assert told[-4] > 0.95

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from d2dfl.config import Config
+from d2dfl.config import Config, RewardConfig
 from d2dfl.discovery.discover import discover
 from d2dfl.discovery.equations.agreement import divergence, sums_of
 from d2dfl.discovery.equations.gaussian import (
@@ -16,6 +16,7 @@ from d2dfl.discovery.equations.gaussian import (
     gauss_of,
     pair_divergences,
     standard_points,
+    summed_divergences,
 )
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.equations.worth import clusters_after
@@ -86,6 +87,28 @@ def test_divergences_need_no_pairs() -> None:
         sums_of(means[device], spreads[device], np.linalg.inv(spreads[device]), mine)
         total += mine
     assert divergence(total, 7, 4, 3) == pytest.approx(pair_divergences(means, spreads).sum(), rel=1e-10)
+
+
+@pytest.mark.parametrize("away", [0.0, 1e4])
+def test_the_sum_of_all_divergences_needs_no_pairs(away: float) -> None:
+    rng = np.random.default_rng(3)
+    means = rng.normal(size=(30, 3, 2)) * 3 + away
+    root = rng.normal(size=(30, 3, 2, 2))
+    spreads = root @ np.swapaxes(root, 2, 3) + 0.1 * np.eye(2)
+    assert summed_divergences(means, spreads) == pytest.approx(pair_divergences(means, spreads).sum(), rel=1e-9)
+    assert summed_divergences(means[:1, :1], spreads[:1, :1]) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_graph_is_worth_the_same_without_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond some devices nothing is made for all pairs of them."""
+    network, config = clustered(), RewardConfig()
+    by_pairs = discover(network, method="marginal")
+    for module in ("discovery.equations.gaussian", "discovery.equations.worth"):
+        monkeypatch.setattr(f"d2dfl.{module}.PAIRS", 0)
+        monkeypatch.setattr(f"d2dfl.{module}.pair_divergences", None)
+    again = discover(network, method="marginal")
+    assert (again.graph.transmitter == by_pairs.graph.transmitter).all()
+    assert evaluate(network, again.graph, config).agreement == pytest.approx(by_pairs.evaluation.agreement, rel=1e-9)
 
 
 def test_divergence_of_two_known_gaussians() -> None:

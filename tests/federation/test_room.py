@@ -71,6 +71,20 @@ def test_where_rows_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert room_for(parameters, 3000, keep) == IN_MEMORY, "without a folder all that is free"
 
 
+def test_rows_in_memory_need_a_disk_for_their_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parameters, keep = 250_000, FederationConfig()
+    monkeypatch.setattr("d2dfl.memory.free_bytes", lambda: 40 * GIB)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 15 * GIB}))
+    assert room_for(parameters, 8_000, keep, tmp_path) == IN_MEMORY
+    assert room_for(parameters, 10_000, keep) == IN_MEMORY, "nothing is saved"
+    with pytest.raises(
+        UserError, match=r"need 9.3 GiB of memory, and on the disk 19 for checkpoints, of which 15 are free: set "
+    ):
+        room_for(parameters, 10_000, keep, tmp_path)
+    saved = 9_310_000_000  # a run that was cut left a checkpoint there, which the next but one replaces
+    assert room_for(parameters, 10_000, keep, tmp_path, saved) == IN_MEMORY
+
+
 def test_rows_that_nobody_writes_take_no_place(tmp_path: Path) -> None:
     """A terabyte of rows, of which one is written."""
     rows = Room(tmp_path).rows(1 << 20, 1 << 18)

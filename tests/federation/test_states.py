@@ -56,6 +56,23 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bits(tmp_path: Path, scheme: 
     assert [file.name for file in tmp_path.iterdir()] == ["state.pt"]
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_what_nobody_goes_on_with_is_saved_without_what_optimisers_remember(tmp_path: Path, scheme: str) -> None:
+    data, settings = federation(), dataclasses.replace(SETTINGS, scheme=scheme)
+    state = start(tiny, data, settings)
+    curves = train(tiny, data, settings, state=state)
+    state.save(tmp_path / "last", settings.rounds)
+    again = State.load(tmp_path / "last")
+    assert torch.equal(again.params, state.params)
+    assert train(tiny, data, settings, state=again) == curves, "it has all its rounds"
+    assert {name: held.shape for name, held in again.memory.items()} == {
+        name: held.shape for name, held in state.memory.items()
+    }
+    assert not any(held.any() for held in again.memory.values())
+    state.save(tmp_path / "longer", settings.rounds + 1)
+    assert all(torch.equal(held, state.memory[name]) for name, held in State.load(tmp_path / "longer").memory.items())
+
+
 def test_a_shared_model_is_saved_once(tmp_path: Path) -> None:
     data = federation(sizes=(4,) * 200)
     for rule in ("mix", "keep"):

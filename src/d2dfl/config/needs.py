@@ -15,6 +15,7 @@ from d2dfl.memory import check_memory
 FULL_MESH = 1000  # devices up to which everybody hears everybody
 SLOTS = 64  # candidates beyond
 LINKAGE = 2000  # devices up to which clusters come from a table of all pairs
+PAIRS = 2000  # devices up to which divergences of data clusters come from a table of all pairs, where a sum is enough
 POINTS = 64  # at least so many stand for the datapoints of a remote data cluster; a power of 2
 FOREVER = 1e12  # seconds
 

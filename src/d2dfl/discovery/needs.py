@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from d2dfl.config import Config
-from d2dfl.config.needs import FOREVER, NetworkShape, played_bytes
+from d2dfl.config.needs import FOREVER, PAIRS, NetworkShape, played_bytes
 from d2dfl.discovery.methods import METHODS, Method
 from d2dfl.discovery.methods.costs import Game, layout
 from d2dfl.memory import check_memory
@@ -33,7 +33,10 @@ def discovery_bytes(method: Method, config: Config, shape: NetworkShape) -> floa
     if shape.components:
         clusters = float(shape.partitions)
         needed += 8.0 * links * clusters * (clusters * shape.moments + 2.0)
-        needed += 8.0 * (devices * clusters) ** 2 * (1.0 if config.reward.agreement == "ratio" else 3.0)
+        if config.reward.agreement != "ratio":  # all pairs, for the whole discovery
+            needed += 24.0 * (devices * clusters) ** 2
+        elif shape.devices <= PAIRS:
+            needed += 8.0 * (devices * clusters) ** 2
     return needed
 
 

@@ -30,6 +30,7 @@ from d2dfl.experiment.folder.traces import save_traces, traced
 from d2dfl.experiment.grid.cluster import check_engine, cluster_for
 from d2dfl.experiment.inputs import Inputs, data_set
 from d2dfl.experiment.observer import NOBODY, Observer
+from d2dfl.experiment.pace import Pace
 from d2dfl.experiment.pipeline import (
     PreparedCell,
     TrainedCell,
@@ -44,7 +45,7 @@ from d2dfl.experiment.setting import Setting, paradigm_of, setting_of
 from d2dfl.experiment.trained_models import TrainedModels
 from d2dfl.federation import Room, Starts, State, parameters_of, room_for, train_many
 from d2dfl.federation.models import Factory, outputs_for
-from d2dfl.progress import Share, Step, silent
+from d2dfl.progress import Step, silent
 from d2dfl.storage import write_whole
 from d2dfl.transfer import exchange, held_counts
 
@@ -93,18 +94,18 @@ def compare(
     items: list[PreparedCell] = []
     traces: list[Trace] = []
     with cluster_for(engine, config.federation) as cluster, _logs(logs, record) as log:
-        settings = _settings(config, seeds, inputs, progress, observer)
+        settings, pace = _settings(config, seeds, inputs, progress, observer), Pace(config, cells, progress)
         for number, cell in enumerate(cells):
-            setting, tell = settings[cell.seed], _found(progress, cell, number, len(cells))
-            tell(0.0)
+            setting, (finding, moving) = settings[cell.seed], pace.of(number)
+            finding(0.0)
             if cell.method == IID:
                 item = shuffled(setting)
             else:
                 trace = _trace(observer, traces, cell.method, config.network.devices)
                 told = setting.reported_network
-                found = discover(told, config, seed=cell.seed, method=cell.method, progress=_half(tell, 0), trace=trace)
+                found = discover(told, config, seed=cell.seed, method=cell.method, progress=finding, trace=trace)
                 agreed = settled(found, setting)
-                moved = exchange(**delivery(agreed, setting, config.exchange), progress=_half(tell, 1))
+                moved = exchange(**delivery(agreed, setting, config.exchange), progress=moving)
                 item = delivered(cell.method, setting, agreed, moved)
             items.append(item)
             observer.prepare(number, item)
@@ -140,9 +141,9 @@ def _ground(config: Config, inputs: Inputs, cells: int, record: RunFolder | None
     devices, dataset = config.network.devices, inputs.dataset
     model = inputs.model or factory_of(config, dataset)
     parameters = parameters_of(model, dataset.shape, outputs_for(dataset.classes, paradigm_of(config).encodes))
-    room = room_for(parameters, devices, config.federation, record.path if record else None)
     if record is None:
-        return Ground(model, room, None)
+        return Ground(model, room_for(parameters, devices, config.federation), None)
+    room = room_for(parameters, devices, config.federation, record.path, record.checkpoints.taken)
     rounds = record.checkpoints.open([devices] * cells, room)
     return Ground(model, room, Starts(rounds, lambda number: record.checkpoints.state(number, devices, room)))
 
@@ -168,16 +169,6 @@ def _trace(observer: Observer, traces: list[Trace], method: str, devices: int) -
     return trace
 
 
-def _found(progress: Step, cell: Cell, number: int, cells: int) -> Share:
-    """Tells how far discovery is, from how far that of one cell is."""
-    return lambda share: progress(f"discover, exchange: {cell.method}, seed {cell.seed}", (number + share) / cells)
-
-
-def _half(tell: Share, half: int) -> Share:
-    """Discovery and exchange count alike."""
-    return lambda share: tell((half + share) / 2)
-
-
 def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
     if record is None:
         return Logs([])
@@ -194,7 +185,7 @@ def _keeper(
         for number, state in states.items():
             _log_round(log, run_name(cells[number].method, cells[number].seed), state)
         if record is not None:
-            record.checkpoints.save(states, len(cells))
+            record.checkpoints.save(states, len(cells), cells[0].config.federation.rounds)
         observer.train(states)
 
     return keep

@@ -18,7 +18,8 @@ from d2dfl.federation.schemes import scheme_named
 from d2dfl.memory import SMALL, in_gib
 
 SHARE = 0.6  # of the free memory that rows may take: data, blocks and results need some, too
-COPIES = 3  # on a disk: the rows themselves, the last checkpoint, and the next one beside it
+CHECKPOINTS = 2  # on a disk: the last one, and the next one beside it
+COPIES = 1 + CHECKPOINTS  # and the rows themselves
 
 
 @dataclass(frozen=True)
@@ -44,27 +45,38 @@ class Room:
 IN_MEMORY = Room()
 
 
-def room_for(parameters: int, devices: int, settings: FederationConfig, folder: Path | None = None) -> Room:
-    """Room for one training: in memory, else in a file of the folder; one sentence where neither is large enough."""
+def room_for(
+    parameters: int, devices: int, settings: FederationConfig, folder: Path | None = None, saved: int = 0
+) -> Room:
+    """Room for one training: in memory, else in a file of the folder; one sentence where neither is large enough.
+
+    `saved` bytes on the disk are of an earlier checkpoint, whose place the next but one takes.
+    """
     scheme, kept = scheme_named(settings.scheme), sum(remembered(settings, parameters).values())
     models, memories = scheme.rows(devices) > 1, scheme.remembering(settings, devices) > 1 and kept > 0
     needed = FLOAT * (scheme.rows(devices) * parameters + scheme.remembering(settings, devices) * kept)
     free = memory.free_bytes()
-    if needed < SMALL or free is None or needed <= SHARE * free:
+    if needed < SMALL:
         return IN_MEMORY
     what = " and ".join(["a model"] * models + [OPTIMISERS[settings.optimiser].memory] * memories)
     who = f"{devices:,} devices that keep {what} of {parameters:,} parameters each need"
     wanted = f"{who} {in_gib(needed)} GiB"
-    disk = 0.0 if folder is None else float(shutil.disk_usage(folder).free)
-    if folder is not None and COPIES * needed <= disk:
-        return Room(
-            folder, f"{wanted}, of which {in_gib(free)} are free in memory: they are kept in a file in {folder}"
-        )
-    if folder is None and needed <= free:
+    disk = 0.0 if folder is None else shutil.disk_usage(folder).free + float(saved)
+    if free is None or needed <= SHARE * free:
+        if folder is None or CHECKPOINTS * needed <= disk:
+            return IN_MEMORY
+        lacking = f"and on the disk {in_gib(CHECKPOINTS * needed)} for checkpoints, of which {in_gib(disk)} are free"
+    elif folder is not None:
+        if COPIES * needed <= disk:
+            sentence = f"{wanted}, of which {in_gib(free)} are free in memory: they are kept in a file in {folder}"
+            return Room(folder, sentence)
+        lacking = f"of which {in_gib(free)} are free, and with checkpoints {in_gib(COPIES * needed)} of {in_gib(disk)} on the disk"
+    elif needed <= free:
         return IN_MEMORY
-    where = "" if folder is None else f", and with checkpoints {in_gib(COPIES * needed)} of {in_gib(disk)} on the disk"
+    else:
+        lacking = f"of which {in_gib(free)} are free"
     rule = "set federation.momentum_rule=reset, " if memories else ""
     raise UserError(
-        f"{wanted} of memory, of which {in_gib(free)} are free{where}: {rule}take fewer devices or a smaller federation.model"
+        f"{wanted} of memory, {lacking}: {rule}take fewer devices or a smaller federation.model"
         + (", or a scheme with a server" if models else "")
     )

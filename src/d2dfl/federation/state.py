@@ -78,8 +78,11 @@ class State:
     round: int = 0  # rounds done
     curves: Curves = field(default_factory=Curves)
 
-    def save(self, path: Path) -> str:
-        """Write the state whole or not at all, and give its checksum."""
+    def save(self, path: Path, rounds: int | None = None) -> str:
+        """Write the state whole or not at all, and give its checksum.
+
+        After all `rounds` nobody needs what optimisers remember, which may be gigabytes: nothing of it is written.
+        """
         values = {
             "version": VERSION,
             "seed": self.seed,
@@ -87,8 +90,11 @@ class State:
             "round": self.round,
             "curves": vars(self.curves),  # asdict copies every number of every round, each round anew
         }
-        rows = {"params": self.params, **{f"memory.{name}": rows for name, rows in self.memory.items()}}
-        return write_sealed(path, values, {"done": self.done, **{name: _compact(held) for name, held in rows.items()}})
+        rows = {"params": _compact(self.params)}
+        for name, held in self.memory.items():
+            blank = np.zeros((1, held.shape[1]), dtype=np.float32)
+            rows[f"memory.{name}"] = blank if self.round == rounds else _compact(held)
+        return write_sealed(path, values, {"done": self.done, **rows})
 
     @classmethod
     def load(
@@ -218,5 +224,9 @@ def _finite(rows: NDArray[np.float32]) -> bool:
 
 
 def _full(rows: NDArray[np.float32], number: int, room: Room) -> Tensor:
+    """Rows as they were; zeros are not written, and so take no place."""
     held = torch.from_numpy(rows)
-    return room.rows(number, rows.shape[1]).copy_(held) if len(rows) == 1 < number else held
+    if len(rows) == number:
+        return held
+    full = room.rows(number, rows.shape[1])
+    return full.copy_(held) if rows.any() else full

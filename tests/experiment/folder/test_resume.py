@@ -53,6 +53,22 @@ def test_a_cut_run_goes_on_to_the_same_files(
     assert not list((tmp_path / "cut").glob("checkpoint*"))
 
 
+def test_trainings_that_ended_take_little_of_the_disk(tmp_path: Path) -> None:
+    """What optimisers of all devices remember is on the disk once, however many trainings there are."""
+    config = small(**{"federation.model": "cnn-lite", "federation.interval": 2, "network.devices": 4})
+    taken: list[int] = []
+
+    def look(what: str, share: float) -> None:
+        if what == "train" and share > 0:
+            taken.append(Checkpoints(tmp_path / "run").taken)
+
+    compared(tmp_path / "run", config, seeds=[0], progress=look)
+    begun, ended = taken[0], min(taken)
+    assert ended < 0.5 * begun, "a model alone, and not the momentum of four devices"
+    assert begun < max(taken) <= 1.05 * (begun + 3 * ended), "one that trains, and three that ended"
+    assert Checkpoints(tmp_path / "run").taken == 0
+
+
 @pytest.mark.parametrize("model", ["auto", "cnn-lite"])
 @pytest.mark.parametrize("before", [True, False])
 def test_a_run_can_be_cut_at_every_single_write(

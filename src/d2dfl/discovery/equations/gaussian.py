@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel
-from d2dfl.config.needs import POINTS
+from d2dfl.config.needs import PAIRS, POINTS
 from d2dfl.config.sections.graph import Agreement
 from d2dfl.network import Network
 
@@ -114,15 +114,15 @@ def gauss_of(network: Network, ridge_share: float, kind: int) -> Gauss | None:
     pull = np.zeros((devices, network.slots, clusters, clusters, moments))
     _pulls(network.candidates, centroids, roots, standard_points(components), pull)
     spreads = covariances + ridge * np.eye(components)
-    table = pair_divergences(centroids, spreads)
+    table = pair_divergences(centroids, spreads) if kind != RATIO or devices <= PAIRS else None
     return Gauss(
         request=cluster_requests(network),
         own=own,
         pull=pull,
         trace=np.einsum("nldd->nl", spreads),
         ridge=ridge,
-        before=float(table.sum()),
-        pairs=np.empty((0, 0, 0, 0)) if kind == RATIO else table,
+        before=float(summed_divergences(centroids, spreads) if table is None else table.sum()),
+        pairs=np.empty((0, 0, 0, 0)) if kind == RATIO or table is None else table,
     )
 
 
@@ -195,6 +195,27 @@ def pair_divergences(means: Array, spreads: Array) -> Array:
             table[:, j, :, m] = 0.5 * value
         table[j, j] = 0.0
     return np.maximum(table, 0.0)
+
+
+def summed_divergences(means: Array, spreads: Array) -> float:
+    """The sum of `pair_divergences` without the table: time and memory of devices, not of pairs of them.
+
+    Everybody with everybody, less the clusters of each device with each other; log-determinants cancel in both.
+    """
+    devices, clusters, components = means.shape
+    means = means - means.mean(axis=(0, 1))  # a divergence does not see where the origin is, but rounding does
+    inverse = np.linalg.inv(spreads)
+    pulled = np.einsum("nlab,nlb->nla", inverse, means)
+    second = spreads + means[..., :, None] * means[..., None, :]
+
+    def crossed(number: int, inverse: Array, second: Array, pulled: Array, means: Array, bent: Array) -> Array:
+        """From sums over so many clusters."""
+        traced = np.einsum("...ab,...ab->...", inverse, second) - 2.0 * np.einsum("...a,...a->...", pulled, means)
+        return np.asarray(traced + number * bent - components * number**2)
+
+    own = [held.sum(axis=1) for held in (inverse, second, pulled, means, np.einsum("nla,nla->nl", pulled, means))]
+    everybody = [held.sum(axis=0) for held in own]
+    return max(0.0, 0.5 * float(crossed(devices * clusters, *everybody) - crossed(clusters, *own).sum()))
 
 
 def shape_before(gauss: Gauss | None, devices: int, kind: int) -> ClusterState | None:

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config import RewardConfig
-from d2dfl.discovery.equations.gaussian import described, pair_divergences, ridge_of, standard_points
+from d2dfl.config.needs import PAIRS
+from d2dfl.discovery.equations.gaussian import (
+    described,
+    pair_divergences,
+    ridge_of,
+    standard_points,
+    summed_divergences,
+)
 from d2dfl.discovery.equations.messages import LEAST
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
@@ -78,9 +85,13 @@ def clustered_worth(network: Network, graph: Graph, config: RewardConfig) -> Wor
     ridge = ridge_of(network, config.ridge) * np.eye(centroids.shape[2])
     _, means, spreads = clusters_after(network, graph)
     traces = [np.einsum("nldd->nl", table + ridge) for table in (spreads, covariances)]
+    gain = (traces[0] / traces[1] - 1.0).mean(axis=1)
+    if config.agreement == "ratio" and network.devices > PAIRS:
+        sums = [summed_divergences(*one) for one in ((centroids, covariances + ridge), (means, spreads + ridge))]
+        return Worth(gain, sums[0] / max(sums[1], 1e-9 * sums[0]) - 1.0 if sums[0] > 0 else 0.0, 0.0)
     before = pair_divergences(centroids, covariances + ridge)
     return Worth(
-        gain=(traces[0] / traces[1] - 1.0).mean(axis=1),
+        gain=gain,
         agreement=agreement_between(before, pair_divergences(means, spreads + ridge), config.agreement),
         no_exchange=agreement_between(before, before, config.agreement),
     )

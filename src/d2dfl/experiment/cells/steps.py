@@ -45,20 +45,19 @@ def trained(cells: Sequence[Cell], items: "Sequence[PreparedCell]", place: Path 
     kept, rounds = of_task(place, devices) if place else (None, [0] * len(items))
     saved = Starts(rounds, lambda number: kept.state(number, devices[number])) if kept else None
     ready = federations_of(config, items, dataset_of(config), saved=saved)
-    curves = train_many(
-        ready.factory, ready.runs, config.federation, states=ready.starts, on_group=_saver(kept, len(items))
-    )
+    on_group = _saver(kept, len(items), config.federation.rounds)
+    curves = train_many(ready.factory, ready.runs, config.federation, states=ready.starts, on_group=on_group)
     return [training_values(done) for done in ready.trained(curves)]
 
 
-def _saver(kept: "Checkpoints | None", trainings: int) -> "Callable[[Mapping[int, State]], None]":
+def _saver(kept: "Checkpoints | None", trainings: int, rounds: int) -> "Callable[[Mapping[int, State]], None]":
     """Saves states, when the last time is long enough ago."""
     last = time.monotonic()
 
     def save(states: "Mapping[int, State]") -> None:
         nonlocal last
         if kept is not None and time.monotonic() - last >= PAUSE_S:
-            kept.save(states, trainings)
+            kept.save(states, trainings, rounds)
             last = time.monotonic()
 
     return save

@@ -35,14 +35,24 @@ class Checkpoints:
     def there(self) -> bool:
         return (self.folder / SWITCH).exists()
 
-    def save(self, states: Mapping[int, State], trainings: int) -> None:
-        """Make these states, by number of their training, part of the checkpoint; those of others stay as they are."""
+    @property
+    def taken(self) -> int:
+        """Bytes that states take on the disk."""
+        place = self.folder / FOLDER
+        found = [path for path in place.iterdir() if NAME.fullmatch(path.name)] if place.is_dir() else []
+        return sum(path.stat().st_size for path in found)
+
+    def save(self, states: Mapping[int, State], trainings: int, rounds: int) -> None:
+        """Make these states, by number of their training, part of the checkpoint; those of others stay as they are.
+
+        Trainings end after so many rounds.
+        """
         place = self.folder / FOLDER
         make_folder(place)
         for number, state in states.items():
             if state.round != self.current.get(number, {"round": 0})["round"]:
                 name = f"{number}-{state.round}-{secrets.token_hex(8)}.state"
-                checksum = state.save(place / name)
+                checksum = state.save(place / name, rounds)
                 self.current[number] = {"file": name, "round": state.round, "sha256": checksum}
         self._switch(trainings)
         self._remove({entry["file"] for entry in self.current.values()})
