@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from d2dfl.cli.commands.watching import Watching
     from d2dfl.cli.live.session import LiveSession
     from d2dfl.experiment.comparison import Comparison
-    from d2dfl.experiment.folder.mark import Plan
+    from d2dfl.experiment.folder.mark import RunPlan
     from d2dfl.experiment.folder.store import Again, RunFolder
     from d2dfl.report.findings import Table
 
@@ -79,7 +79,7 @@ def compare_and_print(config: Config, methods: Sequence[str], seeds: Sequence[in
                 session.finish(where)
 
 
-def _folder_for(plan: "Plan", place: "RunPlace") -> AbstractContextManager["RunFolder"]:
+def _folder_for(plan: "RunPlan", place: "RunPlace") -> AbstractContextManager["RunFolder"]:
     """Where a run goes: the folder that was named, the one to go on in, or a new one; says what a user may not expect."""
     from d2dfl.experiment.folder.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
 
