@@ -26,7 +26,7 @@ from at_once import prepared
 from d2dfl import Config, Network, preset
 from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.own_clock import FINISH, OwnClock
-from d2dfl.discovery.protocol.weather import FOR_GOOD, Away, Radio, Weather, radio_of
+from d2dfl.discovery.protocol.weather import FOR_GOOD, Away, LossyRadio, Weather, radio_of
 from d2dfl.rng import stream
 
 RULES: tuple[dict[str, object], ...] = (
@@ -95,7 +95,7 @@ def _spells(generator: np.random.Generator) -> list[tuple[float, float]]:
     return [(left, back), (again, again + float(generator.choice([400.0, 4000.0]) * generator.random()))]
 
 
-def run(schedule: Schedule) -> tuple[list[OwnClock], Radio]:
+def run(schedule: Schedule) -> tuple[list[OwnClock], LossyRadio]:
     network = Network.generate(schedule.config, schedule.seed)
     fleet, rules = prepared(network, schedule.config, schedule.seed, OwnClock)
     radio = radio_of(fleet.devices, schedule.weather, stream(schedule.seed, "weather"), schedule.away)
@@ -104,7 +104,7 @@ def run(schedule: Schedule) -> tuple[list[OwnClock], Radio]:
     return [device for device in fleet.devices if isinstance(device, OwnClock)], radio
 
 
-def check(schedule: Schedule, devices: list[OwnClock], radio: Radio) -> None:
+def check(schedule: Schedule, devices: list[OwnClock], radio: LossyRadio) -> None:
     """Everything that must hold."""
     dead = {name: spells[-1][0] + radio.began for name, spells in schedule.away.items() if spells[-1][1] == FOR_GOOD}
     for device, post in zip(devices, radio.posts, strict=True):
@@ -174,7 +174,7 @@ def _hold(ok: bool, otherwise: str) -> None:
         raise Wrong(otherwise)
 
 
-def figures(devices: list[OwnClock], radio: Radio) -> Counter[str]:
+def figures(devices: list[OwnClock], radio: LossyRadio) -> Counter[str]:
     return Counter(
         schedules=1,
         messages=radio.messages,

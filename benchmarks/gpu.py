@@ -19,7 +19,7 @@ from d2dfl.data.allocate import allocate
 from d2dfl.data.datasets import load
 from d2dfl.experiment.measures import spread
 from d2dfl.federation import Federated, train_many
-from d2dfl.federation.batches import Plan
+from d2dfl.federation.batches import BatchPlan
 from d2dfl.federation.executors.loop import Job
 from d2dfl.federation.executors.stack import Stack
 from d2dfl.federation.layout import Layout
@@ -76,7 +76,7 @@ def stack(
     if windows:
         executor.design = None
     chosen = np.random.default_rng(0).integers(0, POOL, (steps, devices, BATCH))
-    plan = Plan(np.arange(devices), chosen, np.full(devices, BATCH), np.zeros((steps, devices), dtype=np.uint64))
+    plan = BatchPlan(np.arange(devices), chosen, np.full(devices, BATCH), np.zeros((steps, devices), dtype=np.uint64))
     memory = blank_memory(settings, params)
     return milliseconds(lambda: executor.train(params, memory, plan), steps)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from d2dfl.config import Config
 from d2dfl.experiment.cells.files import Cells, stored
-from d2dfl.experiment.folder.mark import Plan, comparison_in
+from d2dfl.experiment.folder.mark import RunPlan, comparison_in
 from d2dfl.report.findings import Bars, Chart, Findings, Line, Table
 from d2dfl.storage import read_text
 
@@ -70,7 +70,7 @@ def samples(folder: Path) -> dict[str, tuple[Path, str, Reader]]:
         charts=(Chart("c", "round", "score", (Line("marginal", "ours", (0.0, 1.0), (0.1, 0.2), (0.0, 0.1), (0.2, 0.3)),)),),
         bars=(Bars("b", "J", ("a", "b"), ("s",), ((1.0, 2.0),)),),
     ).save(findings)  # fmt: skip
-    plan = Plan("comparison", settings, {"methods": ["closest", "none", "iid"], "seeds": [0]})
+    plan = RunPlan("comparison", settings, {"methods": ["closest", "none", "iid"], "seeds": [0]})
     payload = {"experiment": "graphs", "cells": [{"method": "marginal", "seed": 0, "config": Config().to_dict()}]}
     result = {"values": [{"scores": [0.1, 0.2]}], "seconds": 1.0}
     cells = Cells.open(folder / "grid")

@@ -1,5 +1,7 @@
 """What to type next: hints can be copied into a shell, and what is missing is named."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,3 +123,14 @@ def test_one_device_is_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     assert "1 device, 10 partitions, 1 reliable cluster;" in "".join(capsys.readouterr())
     assert call(monkeypatch, "network", "--devices", "1", "--save", "one.npz") == 0
     assert "one.npz: 1 device, 10 partitions, 1 reliable cluster\n" in capsys.readouterr().err
+
+
+def test_a_notice_about_a_plugin_is_a_sentence_without_lines_of_our_code(tmp_path: Path) -> None:
+    text = "from d2dfl.config.metrics import METRICS, Metric\ndef own(one, other):\n    import json\n    return 0.5\n"
+    (tmp_path / "own.py").write_text(text + "METRICS['own'] = Metric('own', 'half of everything', own)\n")
+    line = [sys.executable, "-m", "d2dfl", "discover", *SMALL, "--method", "closest", "--set", "reward.metric=own"]
+    done = subprocess.run([*line, "--plugin", "own.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if "metric" in line]
+    assert said == ["d2dfl: the metric 'own' cannot be compiled and is called in Python: slow, for small networks only"]
+    assert ".py" not in done.stderr

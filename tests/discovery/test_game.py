@@ -1,5 +1,7 @@
 """The compiled game agrees with the plain equations, and marginal contributions make it an exact potential game."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,10 @@ from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.game import state as game
 from d2dfl.discovery.game.board import board_of
+from d2dfl.discovery.game.expectations import expected_worth, split_label
+from d2dfl.discovery.game.learning import gumbel
+from d2dfl.discovery.game.offers import _price
+from d2dfl.discovery.game.revisions import _top, _weigh
 
 
 @pytest.mark.parametrize("edges", [1, 2, 3])
@@ -76,3 +82,9 @@ def test_devices_that_share_nobody_may_revise_in_any_order() -> None:
             game.change_link(board, terms, play, device, 0, moves[device])
         results.append(play.local.copy())
     assert np.array_equal(*results)
+
+
+@pytest.mark.parametrize("function", [expected_worth, split_label, gumbel, _weigh, _top, _price])
+def test_what_a_receiver_does_for_every_choice_counts_no_references(function: Any) -> None:
+    """Counting them took two thirds of a discovery with 100 devices: each is an atomic operation."""
+    assert function.targetoptions["_nrt"] is False

@@ -11,7 +11,7 @@ from d2dfl.discovery.protocol.envelopes import Envelope
 from d2dfl.discovery.protocol.fleet import Fleet
 from d2dfl.discovery.protocol.messages import Ask, Grant, Introduction, Now, Offer, Reply, Request
 from d2dfl.discovery.protocol.revision import Rules
-from d2dfl.discovery.protocol.weather import FOR_GOOD, Away, Radio, Weather, radio_of
+from d2dfl.discovery.protocol.weather import FOR_GOOD, Away, LossyRadio, Weather, radio_of
 from d2dfl.rng import stream
 from fleets import clocks_of, compiled, sides_agree
 
@@ -32,7 +32,7 @@ class Case:
     def fleet(self) -> Fleet:
         return clocks_of(self.network, self.config, self.seed, self.learner)
 
-    def run(self, weather: Weather, away: Away | None = None) -> tuple[Fleet, Radio]:
+    def run(self, weather: Weather, away: Away | None = None) -> tuple[Fleet, LossyRadio]:
         fleet = self.fleet()
         radio = radio_of(fleet.devices, weather, stream(self.seed, "weather"), away, keep=True)
         radio.introduce()

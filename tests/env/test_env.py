@@ -11,12 +11,12 @@ from d2dfl import Config, Network, UserError
 from d2dfl.discovery.equations.messages import exchange
 from d2dfl.discovery.methods import qlearning
 from d2dfl.discovery.task import Task
-from d2dfl.env.vector import Outcome, VectorGame
+from d2dfl.env.vector import StepOutcome, VectorGame
 from d2dfl.network import channel
 from networks import clustered
 
 
-def rounds(game: VectorGame, number: int, seed: int = 0) -> Iterator[tuple[int, Outcome]]:
+def rounds(game: VectorGame, number: int, seed: int = 0) -> Iterator[tuple[int, StepOutcome]]:
     """Random joint actions, legal or not: the link that each step revises, and what it gave."""
     rng = np.random.default_rng(seed)
     for _ in range(number):
@@ -24,7 +24,7 @@ def rounds(game: VectorGame, number: int, seed: int = 0) -> Iterator[tuple[int, 
         yield edge, game.step(rng.integers(game.slots + 1, size=(game.copies, game.devices)))
 
 
-def agrees(game: VectorGame, edge: int, outcome: Outcome) -> None:
+def agrees(game: VectorGame, edge: int, outcome: StepOutcome) -> None:
     """Every number of a step against `evaluate`, with and without each device's link."""
     for copy in range(game.copies):
         network, links = game.played(copy), game.links[copy]

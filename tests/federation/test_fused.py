@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from d2dfl.federation import FederationConfig
-from d2dfl.federation.batches import Plan
+from d2dfl.federation.batches import BatchPlan
 from d2dfl.federation.executors.design import design_for, design_of, filled
 from d2dfl.federation.executors.loop import Executor, Job, Loop
 from d2dfl.federation.executors.stack import Stack
@@ -100,7 +100,7 @@ def test_steps_agree_with_the_loop_up_to_rounding(shape: tuple[int, ...], option
     job = job_of("cuda", shape, **options)
     counts = np.array([64, 60, 50])  # a device may hold less than a minibatch
     chosen = np.random.default_rng(0).integers(0, 500, (3, len(counts), BATCH))
-    plan = Plan(np.arange(len(counts)), chosen, counts, np.zeros((3, len(counts)), dtype=np.uint64))
+    plan = BatchPlan(np.arange(len(counts)), chosen, counts, np.zeros((3, len(counts)), dtype=np.uint64))
     start = job.layout.row_of(job.model).repeat(len(counts), 1).cuda()
     start *= 1 + 0.05 * torch.randn_like(start)
 

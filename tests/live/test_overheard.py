@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from d2dfl import Network, discover, preset
-from d2dfl.experiment.overheard import EVERY_S, FRESH_S, LOOKED, Listener, tell_into, told
+from d2dfl.experiment.overheard import EVERY_S, FRESH_S, LOOKED, Listener, tell_into, trace_to_tell
 from d2dfl.live.grids import GridView
 from d2dfl.live.stand import Stand
 from d2dfl.live.views import PUSHED
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def discovery(seed: int = 0, method: str = "marginal") -> bool:
     """One discovery of a worker; whether it was recorded."""
     network = Network.generate(CONFIG, seed)
-    trace = told(network, CONFIG, method)
+    trace = trace_to_tell(network, CONFIG, method)
     discover(network, CONFIG, seed=seed, method=method, trace=trace)
     return trace is not None
 
@@ -98,7 +98,7 @@ def test_the_view_of_a_reproduction_shows_the_newest_and_keeps_the_last_few(fold
 def test_a_folder_that_is_gone_ends_nothing(folder: Path, tmp_path: Path) -> None:
     Listener(folder).look()
     network = Network.generate(CONFIG, 0)
-    trace = told(network, CONFIG, "closest")
+    trace = trace_to_tell(network, CONFIG, "closest")
     tell_into(tmp_path / "gone")
     assert trace is not None
     os.rename(folder, tmp_path.with_name("elsewhere"))

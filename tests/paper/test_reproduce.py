@@ -22,7 +22,7 @@ from d2dfl.paper import (
     interval,
 )
 from d2dfl.paper.catalogue import claims_of, experiment_names, load_experiment, scripts_folder
-from d2dfl.paper.run import Request, _cells, reproduce
+from d2dfl.paper.run import ReproductionRequest, _cells, reproduce
 from d2dfl.paper.verdicts import (
     Quantity,
     as_text,
@@ -174,7 +174,7 @@ def test_an_unknown_quantity_is_refused() -> None:
 def test_cells_travel_as_plain_values_and_shared_ones_are_measured_once(tmp_path: Path) -> None:
     names = ["curve-semi", "energy"]  # the same cells, shown in two ways
     experiments = {name: load_experiment(name) for name in names}
-    cells, failures = _cells(experiments, Request(names, "tiny", tmp_path), lacking=())
+    cells, failures = _cells(experiments, ReproductionRequest(names, "tiny", tmp_path), lacking=())
     assert not failures
     tasks = tasks_of(experiments, cells)
     assert len(tasks) == len(cells["curve-semi"]) == len(cells["energy"])
@@ -192,7 +192,7 @@ def test_cells_travel_as_plain_values_and_shared_ones_are_measured_once(tmp_path
 )
 def test_bad_requests_end_in_one_sentence(tmp_path: Path, names: list[str], scale: str, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        reproduce(Request(names, scale, tmp_path / "out"))
+        reproduce(ReproductionRequest(names, scale, tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
@@ -203,9 +203,9 @@ def test_a_script_that_breaks_is_one_sentence(tmp_path: Path, content: str, sent
     script = tmp_path / "broken.py"
     script.write_text(content)
     with pytest.raises(UserError, match=sentence):
-        reproduce(Request([str(script)], "tiny", tmp_path / "out"))
+        reproduce(ReproductionRequest([str(script)], "tiny", tmp_path / "out"))
 
 
 def test_nothing_to_show_is_said(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not a run folder"):
-        reproduce(Request(["example"], "tiny", tmp_path, show=True))
+        reproduce(ReproductionRequest(["example"], "tiny", tmp_path, show=True))

@@ -22,7 +22,7 @@ from d2dfl.experiment.grid.grid import GridProgress, GridTask, run_grid
 from d2dfl.federation import State
 from d2dfl.paper import CONTENDERS
 from d2dfl.paper.catalogue import load_experiment
-from d2dfl.paper.run import Request, _cells, reproduce
+from d2dfl.paper.run import ReproductionRequest, _cells, reproduce
 from d2dfl.paper.workload import tasks_of
 from d2dfl.report.findings import Findings
 from d2dfl.storage import TakenError
@@ -34,7 +34,7 @@ def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
     """Many prepare, one trains: without a card the arithmetic is the CPU's, and the road can be tested."""
     names = ["curve-regression"]
     experiments = {name: load_experiment(name) for name in names}
-    cells, _ = _cells(experiments, Request(names, "tiny", tmp_path, seeds=1), lacking=())
+    cells, _ = _cells(experiments, ReproductionRequest(names, "tiny", tmp_path, seeds=1), lacking=())
     tasks = tasks_of(experiments, {"curve-regression": cells["curve-regression"][:4]})
     broken = GridTask("broken", {**tasks[0].payload, "cells": [{**tasks[0].payload["cells"][0], "method": "nothing"}]})
     seen: list[GridProgress] = []
@@ -55,7 +55,7 @@ def test_the_road_over_a_gpu_measures_the_same(tmp_path: Path) -> None:
 
 def test_a_training_that_breaks_does_not_take_its_group_along(tmp_path: Path) -> None:
     experiments = {"curve-regression": load_experiment("curve-regression")}
-    cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", tmp_path, seeds=1), lacking=())
+    cells, _ = _cells(experiments, ReproductionRequest(["curve-regression"], "tiny", tmp_path, seeds=1), lacking=())
     first, second = tasks_of(experiments, {"curve-regression": cells["curve-regression"][:2]})
     (good,), (bad,) = first.payload["cells"], second.payload["cells"]
     bad = {**bad, "config": {**bad["config"], "federation": {**bad["config"]["federation"], "learning_rate": 1e6}}}
@@ -74,7 +74,7 @@ class CutError(BaseException):
 def task() -> GridTask:
     """Two contenders that train together."""
     experiments = {"curve-regression": load_experiment("curve-regression")}
-    cells, _ = _cells(experiments, Request(["curve-regression"], "tiny", Path(), seeds=1), lacking=())
+    cells, _ = _cells(experiments, ReproductionRequest(["curve-regression"], "tiny", Path(), seeds=1), lacking=())
     first, second = tasks_of(experiments, {"curve-regression": cells["curve-regression"][:2]})
     return GridTask("two", {**first.payload, "cells": [*first.payload["cells"], *second.payload["cells"]]})
 
@@ -140,7 +140,7 @@ def test_a_script_of_ones_own(tmp_path: Path) -> None:
         "def show(results): return Shown(tables=(sweep_table(results, 'Seeds', lambda cell: cell['seed']),))\n"
         "EXPERIMENT = Experiment('mine', points, show, each(measure))\n"
     )
-    done = reproduce(Request([str(script)], "tiny", tmp_path / "out", workers=1))
+    done = reproduce(ReproductionRequest([str(script)], "tiny", tmp_path / "out", workers=1))
     assert not done.failures
     assert done.findings[0].tables[0].rows == (("no exchange", "0.500 ± 0.707"),)
     assert Findings.load(tmp_path / "out" / "mine") == done.findings[0]
@@ -158,7 +158,7 @@ def test_resume_takes_what_is_there_and_a_new_run_nothing(tmp_path: Path) -> Non
     )
 
     def run(resume: bool) -> str:
-        done = reproduce(Request([str(script)], "tiny", out, workers=1, resume=resume))
+        done = reproduce(ReproductionRequest([str(script)], "tiny", out, workers=1, resume=resume))
         return done.findings[0].tables[0].rows[0][1]
 
     source.write_text("1")
@@ -184,7 +184,7 @@ def test_a_folder_that_is_no_reproduction_stays_as_it_is(tmp_path: Path) -> None
             (folder / name).write_text(text)
         for resume, show in ((False, False), (True, False), (False, True)):
             with pytest.raises(UserError, match="not a run folder"):
-                reproduce(Request(["example"], "tiny", folder, resume=resume, show=show))
+                reproduce(ReproductionRequest(["example"], "tiny", folder, resume=resume, show=show))
         assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == set(content)
 
 
@@ -193,7 +193,7 @@ def test_cells_that_train_together_do_not_take_the_place_of_others(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     experiments = {"curve-semi": load_experiment("curve-semi")}
-    cells, _ = _cells(experiments, Request(["curve-semi"], "tiny", tmp_path, seeds=1), lacking=())
+    cells, _ = _cells(experiments, ReproductionRequest(["curve-semi"], "tiny", tmp_path, seeds=1), lacking=())
     (whole,) = tasks_of(experiments, cells)
     (rest,) = tasks_of(experiments, {"curve-semi": cells["curve-semi"][:3]})
     assert len(whole.payload["cells"]) == len(CONTENDERS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from d2dfl.errors import UserError
-from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.mark import RunPlan
 from d2dfl.experiment.folder.store import run_folder
 from d2dfl.storage import (
     LOCK,
@@ -117,7 +117,7 @@ def test_a_folder_that_can_be_made_half_is_not_made_at_all(tmp_path: Path) -> No
     for name in ("n" * 300, f"deep/{'n' * 300}/x"):
         with (
             pytest.raises(UserError, match="cannot make the folder"),
-            run_folder(tmp_path / "new" / name, Plan("graph")),
+            run_folder(tmp_path / "new" / name, RunPlan("graph")),
         ):
             pytest.fail("it was made")
         assert list(tmp_path.iterdir()) == []

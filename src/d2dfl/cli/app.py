@@ -2,9 +2,11 @@
 
 import os
 import sys
+import warnings
 from contextlib import suppress
 from difflib import get_close_matches
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any
 
 import click
@@ -23,6 +25,8 @@ from d2dfl.terminal import plain, speakable
 BAD_INPUT, FAULT, STOPPED = 2, 3, 130  # exit codes
 LONGEST = 800  # characters of a sentence
 NAME = "d2dfl"
+PACKAGE = Path(__file__).parents[1]
+AS_USUAL = warnings.formatwarning
 COMPLETE = "_D2DFL_COMPLETE"  # what a shell sets when it asks how a line could go on
 
 # Threads that wait actively fight for busy cores: beside other work a training took more than twice as long.
@@ -99,6 +103,13 @@ def begin(
     load_plugins(plugin or [])
 
 
+def _noted(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
+    """A warning of ours as a sentence; others as Python shows them."""
+    if Path(filename).is_relative_to(PACKAGE):
+        return f"{NAME}: {plain(str(message))}\n"
+    return AS_USUAL(message, category, filename, lineno, line)
+
+
 def main() -> None:
     """Entry point. 0: done; 1: a reproduction misses cells; 2: bad input; 3: a fault of ours; 130: stopped."""
     for name in ("stdout", "stderr"):
@@ -106,9 +117,9 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # open until the process ends
     speakable(sys.stdout)
     speakable(sys.stderr)
-    os.environ["MPLBACKEND"] = (
-        "agg"  # pictures are files here; a notebook tells its children a backend that they may lack
-    )
+    # Pictures are files here; a notebook tells its children a backend that they may lack.
+    os.environ["MPLBACKEND"] = "agg"
+    warnings.formatwarning = _noted
     if COMPLETE in os.environ:
         app(prog_name=NAME)  # click answers the shell, and ends
     try:

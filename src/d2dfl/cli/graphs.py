@@ -19,7 +19,7 @@ from d2dfl.discovery.needs import discovery_seconds
 from d2dfl.discovery.trace import Trace
 from d2dfl.errors import UserError
 from d2dfl.experiment.findings import summary
-from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.mark import RunPlan
 from d2dfl.experiment.folder.store import run_folder
 from d2dfl.experiment.folder.traces import traced
 from d2dfl.experiment.graphs import as_dict, compare_graphs, draw_discovery, save_discovery
@@ -48,7 +48,7 @@ def discover_and_print(
     chosen = method_named(config.discovery.method if method is None else method)
     check_picture(picture)
     check_outputs(files.json_file, picture, graphml, inputs=inputs_of(config, options.network, options.config_file))
-    plan = Plan("graph", config.to_toml(), {"method": chosen.name, "seed": options.seed})
+    plan = RunPlan("graph", config.to_toml(), {"method": chosen.name, "seed": options.seed})
     with run_folder(out, plan) if out else nullcontext(), _live(watching) as session:
         network = _network_for(config, options)
         methods = [chosen, reference_method()] if reference and not chosen.reference else [chosen]

@@ -28,10 +28,11 @@ from d2dfl.progress import Step
 from d2dfl.words import counted
 
 if TYPE_CHECKING:
+    from d2dfl.cli.commands.learn import RunPlace
     from d2dfl.cli.commands.watching import Watching
     from d2dfl.cli.live.session import LiveSession
     from d2dfl.experiment.comparison import Comparison
-    from d2dfl.experiment.folder.mark import Plan
+    from d2dfl.experiment.folder.mark import RunPlan
     from d2dfl.experiment.folder.store import Again, RunFolder
     from d2dfl.report.findings import Table
 
@@ -39,37 +40,23 @@ if TYPE_CHECKING:
 SHOWN = 2  # tables on a terminal; that of every device is for the page
 
 
-def compare_and_print(
-    config: Config,
-    methods: Sequence[str],
-    seeds: Sequence[int],
-    *,
-    out: Path | None,
-    default: Path,
-    resume: bool,
-    logs: Sequence[str] = (),
-    engine: str = "local",
-    watching: "Watching | None" = None,
-) -> None:
-    """Run a comparison with a progress bar, print its table, write its files.
-
-    Without `out` the run gets the default folder, or one with a number where that is taken.
-    """
-    check_logs(logs)  # before PyTorch is loaded and a folder made
+def compare_and_print(config: Config, methods: Sequence[str], seeds: Sequence[int], place: "RunPlace") -> None:
+    """Run a comparison with a progress bar, print its table, write its files."""
+    check_logs(place.logs)  # before PyTorch is loaded and a folder made
     from d2dfl.experiment.compare import compare, plan_of
     from d2dfl.experiment.findings.comparison import write_all
     from d2dfl.experiment.grid.cluster import check_engine
 
-    check_engine(engine, config.federation)  # and the scheme
+    check_engine(place.engine, config.federation)  # and the scheme
     plan = plan_of(config, methods, seeds)
-    with _folder_for(plan, out, default, resume) as record:
+    with _folder_for(plan, place) as record:
         where = record.path
         if record.finished:
             record.finish()  # it may have been cut while it removed its checkpoint
             _show_finished(where)
             return
         _announce(config, methods, seeds)
-        with _watched(watching, config) as session:
+        with _watched(place.watching, config) as session:
             observer = session.view if session else NOBODY
             with _bar(record, observer, session is not None and session.in_terminal) as tell:
                 result = compare(
@@ -78,9 +65,9 @@ def compare_and_print(
                     seeds,
                     record,
                     progress=tell,
-                    logs=logs,
+                    logs=place.logs,
                     notice=say,
-                    engine=engine,
+                    engine=place.engine,
                     observer=observer,
                 )
                 tell("draw", 1.0)
@@ -92,10 +79,11 @@ def compare_and_print(
                 session.finish(where)
 
 
-def _folder_for(plan: "Plan", out: Path | None, default: Path, resume: bool) -> AbstractContextManager["RunFolder"]:
+def _folder_for(plan: "RunPlan", place: "RunPlace") -> AbstractContextManager["RunFolder"]:
     """Where a run goes: the folder that was named, the one to go on in, or a new one; says what a user may not expect."""
     from d2dfl.experiment.folder.store import folder_to_resume, is_free, new_run_folder, run_folder, unfinished
 
+    out, default, resume = place.out, place.default, place.resume
     last = folder_to_resume(default, plan) if out is None or (resume and is_free(out)) else None
     given = out or (last if resume else None)
     again: Again = "resume" if resume else "refuse"
@@ -108,8 +96,8 @@ def _folder_for(plan: "Plan", out: Path | None, default: Path, resume: bool) -> 
     return run_folder(given, plan, again) if given else new_run_folder(default, plan)
 
 
-def _watched(watching: "Watching | None", config: Config) -> "AbstractContextManager[LiveSession | None]":
-    if watching is None or not watching.live:
+def _watched(watching: "Watching", config: Config) -> "AbstractContextManager[LiveSession | None]":
+    if not watching.live:
         return nullcontext()
     from d2dfl.cli.live.session import live_session
     from d2dfl.live.records import RunView
@@ -180,36 +168,18 @@ def _show_finished(folder: Path) -> None:
     say(f"results: {folder}, which was finished before; nothing was run")
 
 
-def rerun_and_print(
-    folder: Path,
-    *,
-    out: Path | None,
-    default: Path,
-    resume: bool,
-    logs: Sequence[str] = (),
-    engine: str = "local",
-    watching: "Watching | None" = None,
-) -> None:
+def rerun_and_print(folder: Path, place: "RunPlace") -> None:
     """Run what a run folder holds once more, into another folder."""
     from d2dfl.discovery.methods import IID, method_named
     from d2dfl.experiment.folder.mark import comparison_in, plugins_of
 
-    if out is not None and os.path.realpath(out) == os.path.realpath(folder) and not resume:
+    same = place.out is not None and os.path.realpath(place.out) == os.path.realpath(folder)
+    if same and not place.resume:
         raise UserError(f"--from and --out are the same folder, {folder}: give another --out")
     try:
         config, methods, seeds = comparison_in(folder)
         names = [method_named(name).name for name in methods if name != IID]
-        compare_and_print(
-            config,
-            names,
-            seeds,
-            out=out,
-            default=default,
-            resume=resume,
-            logs=logs,
-            engine=engine,
-            watching=watching,
-        )
+        compare_and_print(config, names, seeds, place)
     except UserError as error:
         absent = plugins_of(folder) if isinstance(error, UnknownNameError) else []
         if not absent:

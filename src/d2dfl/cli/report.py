@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from d2dfl.cli.output import say
 from d2dfl.errors import UserError
-from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.mark import RunPlan
 from d2dfl.experiment.folder.store import run_folder
 from d2dfl.storage import check_output, make_folder, read_bytes, write_whole
 
@@ -36,7 +36,7 @@ def write_page(names: list[str], given: Path | None, figures: bool, title: str) 
     entries, folder = load_entries(runs), out.with_name(f"{out.stem}-figures")
     if out.parent.is_dir():
         check_output(out)
-    with run_folder(folder, Plan("figures"), "add") if figures else nullcontext():
+    with run_folder(folder, RunPlan("figures"), "add") if figures else nullcontext():
         content = page(entries, title)
         make_folder(out.parent)
         write_whole(out, content.encode(errors="replace"))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from d2dfl.cli.commands.results import Reproduce as Options
     from d2dfl.cli.commands.watching import Watching
     from d2dfl.cli.live.session import LiveSession
-    from d2dfl.paper.run import Reproduced, Request
+    from d2dfl.paper.run import Reproduced, ReproductionRequest
 
 OUT = Path("runs/reproduce")
 COLOURS = {
@@ -61,14 +61,14 @@ def _measured(
     chosen: Sequence[str], options: "Options", session: "LiveSession | None", told: Path | None
 ) -> "tuple[Reproduced, Path]":
     """Measure with a bar, in the folder that was named or the first that is free; workers tell of discoveries in `told`."""
-    from d2dfl.paper.run import Request, reproduce
+    from d2dfl.paper.run import ReproductionRequest, reproduce
 
     scale, out, again = options.scale, options.out, options.resume or options.show
     with _bar() if session is None or not session.in_terminal else nullcontext(silent) as show:
         for folder in [out] if out is not None else _folders(scale, again):
             if options.resume and is_free(folder):
                 say(nothing_to_resume(folder))
-            request = Request(
+            request = ReproductionRequest(
                 names=chosen,
                 scale=scale,
                 out=folder,
@@ -111,7 +111,7 @@ def _watched(
 
 
 def _told(
-    show: Callable[[GridProgress], None], session: "LiveSession | None", request: "Request"
+    show: Callable[[GridProgress], None], session: "LiveSession | None", request: "ReproductionRequest"
 ) -> Callable[[GridProgress], None]:
     """Bar and page hear the same."""
     if session is None:

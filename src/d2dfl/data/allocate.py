@@ -46,7 +46,7 @@ class Allocation:
 
 
 @dataclass(frozen=True)
-class Request:
+class AllocationInput:
     """What an allocation rule works on."""
 
     targets: NDArray[np.int64]
@@ -142,14 +142,14 @@ def what_would_fit(targets: ArrayLike, devices: int, rule: str) -> str:
     return ", or ".join(advice) or "another dataset"
 
 
-def _possible(request: Request, count: int) -> bool:
+def _possible(request: AllocationInput, count: int) -> bool:
     try:
         return _label_plan(request, count) is not None
     except labels.GivenUpError:
         return False
 
 
-def _request(targets: ArrayLike, devices: int, samples: int | Sequence[int], seed: int) -> Request:
+def _request(targets: ArrayLike, devices: int, samples: int | Sequence[int], seed: int) -> AllocationInput:
     values = np.asarray(targets)
     if values.ndim != 1 or values.dtype.kind not in "iu" or (values.size and values.min() < 0):
         raise UserError("allocation needs one class per datapoint, 0 or more; for regression give it the partitions")
@@ -165,10 +165,10 @@ def _request(targets: ArrayLike, devices: int, samples: int | Sequence[int], see
             f"{devices} devices need {sizes.sum():,} datapoints and there are {len(values):,}: "
             f"give at most {len(values) // devices:,} a device, or let several hold the same with --set data.repeat=true"
         )
-    return Request(values.astype(np.int64), np.bincount(values), sizes.astype(np.int64), seed)
+    return AllocationInput(values.astype(np.int64), np.bincount(values), sizes.astype(np.int64), seed)
 
 
-def _by_labels(request: Request, argument: float) -> Allocation:
+def _by_labels(request: AllocationInput, argument: float) -> Allocation:
     """Exactly K labels a device, in the shares of `label_shares`, rounded to whole datapoints."""
     uses = _label_plan(request, int(argument))
     if uses is None:
@@ -183,7 +183,7 @@ def _by_labels(request: Request, argument: float) -> Allocation:
     return _hand_out(request, counts)
 
 
-def _label_plan(request: Request, count: int) -> NDArray[np.int64] | None:
+def _label_plan(request: AllocationInput, count: int) -> NDArray[np.int64] | None:
     """uses[size, rank, class that has data]: devices of a size with the class as first, second, ... label."""
     present = request.available[request.available > 0]
     if count > len(present):
@@ -195,7 +195,7 @@ def _label_plan(request: Request, count: int) -> NDArray[np.int64] | None:
     return labels.plan(labels.Demand(devices, parts, present), request.rng("labels"))
 
 
-def _too_much(request: Request, count: int) -> str:
+def _too_much(request: AllocationInput, count: int) -> str:
     devices, sizes = len(request.sizes), np.unique(request.sizes)
     present = request.available[request.available > 0]
     smallest = whole_parts(int(sizes[0]), label_shares(count))
@@ -211,7 +211,7 @@ def _too_much(request: Request, count: int) -> str:
     )
 
 
-def _by_dirichlet(request: Request, argument: float) -> Allocation:
+def _by_dirichlet(request: AllocationInput, argument: float) -> Allocation:
     """Class shares drawn for each device from a Dirichlet distribution with `argument` per class.
 
     Its mean is the share of the class in the data, so a large argument is i.i.d. Devices come in random
@@ -236,7 +236,7 @@ def _by_dirichlet(request: Request, argument: float) -> Allocation:
     return _hand_out(request, counts)
 
 
-def _by_shards(request: Request, argument: float) -> Allocation:
+def _by_shards(request: AllocationInput, argument: float) -> Allocation:
     """Datapoints sorted by class, cut into K pieces a device, dealt out at random (McMahan et al., 2017)."""
     count = int(argument)
     if count > request.sizes.min():
@@ -249,13 +249,13 @@ def _by_shards(request: Request, argument: float) -> Allocation:
     return _allocation(request, rows, np.repeat(deal // count, pieces[deal]))
 
 
-def _by_chance(request: Request, argument: float) -> Allocation:
+def _by_chance(request: AllocationInput, argument: float) -> Allocation:
     """Any datapoint at any device: what a shuffle of all data gives."""
     rows = request.rng("iid").permutation(len(request.targets))[: request.sizes.sum()]
     return _allocation(request, rows, np.repeat(np.arange(len(request.sizes)), request.sizes))
 
 
-def _hand_out(request: Request, counts: NDArray[np.int64]) -> Allocation:
+def _hand_out(request: AllocationInput, counts: NDArray[np.int64]) -> Allocation:
     """counts[device, class] datapoints to each device, drawn at random within the class."""
     shuffled = request.rng("datapoints").permutation(len(request.targets))
     by_class = shuffled[np.argsort(request.targets[shuffled], kind="stable")]
@@ -265,17 +265,17 @@ def _hand_out(request: Request, counts: NDArray[np.int64]) -> Allocation:
     return _allocation(request, np.concatenate(rows), np.concatenate(owners))
 
 
-def _allocation(request: Request, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> Allocation:
+def _allocation(request: AllocationInput, rows: NDArray[np.int64], owner: NDArray[np.int64]) -> Allocation:
     offsets = np.concatenate([[0], np.cumsum(request.sizes)])
     return Allocation(rows[np.lexsort((rows, owner))], offsets)
 
 
-RULES: Mapping[str, Callable[[Request, float], Allocation]] = MappingProxyType(
+RULES: Mapping[str, Callable[[AllocationInput, float], Allocation]] = MappingProxyType(
     {"labels": _by_labels, "dirichlet": _by_dirichlet, "shards": _by_shards, "iid": _by_chance}
 )
 
 
-def _parse(rule: str) -> tuple[Callable[[Request, float], Allocation], float]:
+def _parse(rule: str) -> tuple[Callable[[AllocationInput, float], Allocation], float]:
     name, _, text = rule.partition(":")
     try:
         argument = 1.0 if name == "iid" and not text else float(text) if name == "dirichlet" else int(text)

@@ -29,7 +29,7 @@ FEWEST = 5  # datapoints of which a fifth is one
 
 
 @dataclass(frozen=True)
-class Status:
+class DatasetStatus:
     """Where a dataset is, or what is missing."""
 
     name: str
@@ -50,17 +50,17 @@ def describe(name: str) -> Entry:
     return entry_named("dataset", name, CATALOGUE)
 
 
-def status(name: str) -> Status:
+def status(name: str) -> DatasetStatus:
     """Where the files of a dataset are, or which are missing."""
     entry = describe(name)
     found = _find(entry)
     if found is not None:
         paths = tuple(found[1].values())
-        return Status(name, True, paths[0].parent if paths else None, paths)
+        return DatasetStatus(name, True, paths[0].parent if paths else None, paths)
     folders = files.search_folders(name, entry.folders)
     here = tuple(files.partly(entry.forms, folders))
     missing = tuple(file.name for file in entry.forms[0].files if file.name not in {path.name for path in here})
-    return Status(name, False, files.cache_folder(name), here, missing, _advice(entry, fetchable=True))
+    return DatasetStatus(name, False, files.cache_folder(name), here, missing, _advice(entry, fetchable=True))
 
 
 def path(name: str) -> Path:
@@ -71,7 +71,7 @@ def path(name: str) -> Path:
     return folder
 
 
-def fetch(name: str, progress: Copied | None = None) -> Status:
+def fetch(name: str, progress: Copied | None = None) -> DatasetStatus:
     """Download what is missing or damaged into the user's cache."""
     entry = describe(name)
     found = _find(entry)

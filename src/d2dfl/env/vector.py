@@ -35,7 +35,7 @@ REWARDS = ("local", "global", "marginal")  # r, J, and J minus J without the lin
 Array = NDArray[np.float64]
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """What a step was worth and what it took, per copy and device."""
 
     reward: Array  # [copy, device] of the kind that the game was made with
@@ -92,7 +92,7 @@ class VectorGame:
         self._played = list(self.networks)
         self._plays = [start(board, self._terms, self.edges) for board in self._boards]
 
-    def step(self, actions: ArrayLike) -> Outcome:
+    def step(self, actions: ArrayLike) -> StepOutcome:
         """One round of every copy. actions[copy, device]: a slot, or `slots` for no link.
 
         An action that its mask forbids counts as no link.
@@ -113,7 +113,7 @@ class VectorGame:
         if self.config.channel.dynamic:
             self._draw_channel()
             self._plays = [start(board, self._terms, self.edges) for board in self._boards]
-        return Outcome(reward, local, objective, marginal, messages, bits)
+        return StepOutcome(reward, local, objective, marginal, messages, bits)
 
     def observe(self) -> NDArray[np.float32]:
         """observation[copy, device, number]: what each device knows itself or was told, all from 0 to 1 but the last.

@@ -24,7 +24,7 @@ from d2dfl.experiment.comparison import Comparison
 from d2dfl.experiment.findings.device_scores import KEY, device_scores
 from d2dfl.experiment.findings.maps import MANY
 from d2dfl.experiment.folder.logs import Logs, check_logs, open_logs, run_name
-from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.mark import RunPlan
 from d2dfl.experiment.folder.store import RESULTS, RunFolder
 from d2dfl.experiment.folder.traces import save_traces, traced
 from d2dfl.experiment.grid.cluster import check_engine, cluster_for
@@ -56,9 +56,9 @@ def with_yardsticks(methods: str | Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*named, NO_EXCHANGE, IID]))
 
 
-def plan_of(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> Plan:
+def plan_of(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> RunPlan:
     """What the run folder of a comparison is for."""
-    return Plan("comparison", config.to_toml(), {"methods": with_yardsticks(methods), "seeds": list(seeds)})
+    return RunPlan("comparison", config.to_toml(), {"methods": with_yardsticks(methods), "seeds": list(seeds)})
 
 
 def compare(

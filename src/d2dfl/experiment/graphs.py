@@ -15,7 +15,7 @@ from d2dfl.discovery.trace import Trace
 from d2dfl.errors import MissingExtraError
 from d2dfl.experiment.findings.summary import best_known, keep
 from d2dfl.experiment.findings.takeaways import NETWORK
-from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.mark import RunPlan
 from d2dfl.experiment.folder.store import run_folder
 from d2dfl.experiment.folder.traces import save_traces
 from d2dfl.network import Network
@@ -64,7 +64,7 @@ def compare_graphs(
 
     `skip`: leave out methods that lack their package.
     """
-    plan = Plan("graphs", config.to_toml(), {"methods": [method.name for method in methods], "seed": seed})
+    plan = RunPlan("graphs", config.to_toml(), {"methods": [method.name for method in methods], "seed": seed})
     with nullcontext() if folder is None else run_folder(folder, plan):
         found, left_out = [], []
         for method in methods:

@@ -38,7 +38,7 @@ def tell_into(folder: Path | None) -> None:
     _Own.folder = folder
 
 
-def told(network: Network, config: Config, method: str) -> Trace | None:
+def trace_to_tell(network: Network, config: Config, method: str) -> Trace | None:
     """A trace of the discovery that begins now, which is written as it grows; None where nobody looks."""
     folder = _Own.folder
     if folder is None or method == NO_EXCHANGE or not traced(network.devices) or network.trust.size > MOST_TABLE:

@@ -21,7 +21,7 @@ from d2dfl.discovery.discover import Discovery, discover
 from d2dfl.discovery.evaluation import evaluate, graph_of
 from d2dfl.discovery.methods import IID, method_named
 from d2dfl.errors import UserError
-from d2dfl.experiment.overheard import told
+from d2dfl.experiment.overheard import trace_to_tell
 from d2dfl.experiment.setting import Setting, paradigm_of
 from d2dfl.federation import (
     Curves,
@@ -67,7 +67,7 @@ def prepare(config: Config, setting: Setting, method: str) -> PreparedCell:
     if method == IID:
         return shuffled(setting)
     network = setting.reported_network
-    found = discover(network, config, seed=setting.seed, method=method, trace=told(network, config, method))
+    found = discover(network, config, seed=setting.seed, method=method, trace=trace_to_tell(network, config, method))
     agreed = settled(found, setting)
     moved = exchange(**delivery(agreed, setting, config.exchange))
     return delivered(method, setting, agreed, moved)

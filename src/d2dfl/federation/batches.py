@@ -11,7 +11,7 @@ from d2dfl.rng import device_keys, stream
 
 
 @dataclass(frozen=True)
-class Plan:
+class BatchPlan:
     """The next minibatches of all rows that take steps, up to the next aggregation."""
 
     rows: NDArray[np.int64]  # [active] which rows of params train
@@ -30,11 +30,11 @@ class Plan:
         first, last = int(self.rows[0]), int(self.rows[-1]) + 1
         return slice(first, last) if self.real == len(self.rows) == last - first else self.rows
 
-    def parts(self, width: int) -> "Iterator[Plan]":
+    def parts(self, width: int) -> "Iterator[BatchPlan]":
         """The same in plans of `width` rows each; the last one repeats its last row."""
         for first in range(0, len(self.rows), width):
             here = np.minimum(np.arange(first, first + width), len(self.rows) - 1)
-            yield Plan(self.rows[here], self.indices[:, here], self.counts[here], self.keys[:, here])
+            yield BatchPlan(self.rows[here], self.indices[:, here], self.counts[here], self.keys[:, here])
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Part:
     offset: int = 0  # where the pooled set of its run begins
 
 
-def plan_for(parts: Sequence[Part], rows: NDArray[np.int64], steps: int, wide: int = 0) -> Plan:
+def plan_for(parts: Sequence[Part], rows: NDArray[np.int64], steps: int, wide: int = 0) -> BatchPlan:
     """The next minibatches of some devices, all of which hold data; rows[n] is the row of the n-th of them.
 
     Room for `wide` datapoints at least: how a sum is rounded may depend on it, which must not depend on who else is here.
@@ -117,4 +117,4 @@ def plan_for(parts: Sequence[Part], rows: NDArray[np.int64], steps: int, wide: i
     for number, one in enumerate(drawn):
         indices[:, number] = one[:, :1]
         indices[:, number, : one.shape[1]] = one
-    return Plan(rows, indices, counts, np.array(keys, dtype=np.uint64).reshape(-1, steps).T)
+    return BatchPlan(rows, indices, counts, np.array(keys, dtype=np.uint64).reshape(-1, steps).T)

@@ -19,7 +19,7 @@ from d2dfl.discovery.methods import METHODS, methods_lacking
 from d2dfl.errors import UserError
 from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.cells.files import StoredCell, stored
-from d2dfl.experiment.folder.mark import Plan, read_mark
+from d2dfl.experiment.folder.mark import RunPlan, read_mark
 from d2dfl.experiment.folder.store import RunFolder, run_folder
 from d2dfl.experiment.grid.gpu import run_on_gpu
 from d2dfl.experiment.grid.grid import Failure, GridOutcome, GridProgress, GridTask, run_grid
@@ -47,7 +47,7 @@ class Reproduced:
 
 
 @dataclass(frozen=True)
-class Request:
+class ReproductionRequest:
     """Which experiments, how large, how."""
 
     names: Sequence[str]
@@ -61,14 +61,14 @@ class Request:
     watched: Path | None = None  # where workers tell of their discoveries, for a live view
 
 
-def plan_of(scale: str) -> Plan:
+def plan_of(scale: str) -> RunPlan:
     """What the run folder of a reproduction is for."""
     entry_named("scale", scale, dict.fromkeys(SCALES))
-    return Plan("reproduction", choices={"scale": scale})
+    return RunPlan("reproduction", choices={"scale": scale})
 
 
 def reproduce(
-    request: Request,
+    request: ReproductionRequest,
     on_progress: Callable[[GridProgress], None] = silent,
     then: Callable[[Reproduced], None] = silent,
 ) -> Reproduced:
@@ -88,7 +88,7 @@ def reproduce(
 
 def _reproduced(
     experiments: Mapping[str, Experiment],
-    request: Request,
+    request: ReproductionRequest,
     folder: RunFolder,
     on_progress: Callable[[GridProgress], None],
 ) -> Reproduced:
@@ -136,7 +136,7 @@ def _measure(
     experiments: Mapping[str, Experiment],
     cells: Mapping[str, Sequence[Cell]],
     found: Mapping[str, StoredCell],
-    request: Request,
+    request: ReproductionRequest,
     on_progress: Callable[[GridProgress], None],
 ) -> GridOutcome:
     """Run the grid of all cells that are missing."""
@@ -175,7 +175,7 @@ def _trains(task: GridTask) -> bool:
 
 
 def _cells(
-    experiments: Mapping[str, Experiment], request: Request, lacking: Collection[str]
+    experiments: Mapping[str, Experiment], request: ReproductionRequest, lacking: Collection[str]
 ) -> tuple[dict[str, list[Cell]], list[Failure]]:
     """The cells of every experiment whose data are there."""
     cells: dict[str, list[Cell]] = {}

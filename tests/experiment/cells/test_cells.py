@@ -10,7 +10,7 @@ from comparisons import compared, small
 from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.cells.files import Cells, StoredCell, keys_of, measured, stored
 from d2dfl.network.files import save_network
-from d2dfl.paper.run import Request, reproduce
+from d2dfl.paper.run import ReproductionRequest, reproduce
 
 FEW = ["--devices", "6", "--set", "marginal.messages=200"]
 
@@ -68,7 +68,7 @@ def test_cells_of_a_reproduction(tmp_path: Path) -> None:
         "def show(results): return Shown(tables=(sweep_table(results, 'Seeds', lambda cell: cell['seed']),))\n"
         "EXPERIMENT = Experiment('mine', points, show, each(measure))\n"
     )
-    assert not reproduce(Request([str(script)], "tiny", tmp_path / "out", workers=1)).failures
+    assert not reproduce(ReproductionRequest([str(script)], "tiny", tmp_path / "out", workers=1)).failures
     assert read(tmp_path / "out").keys() == {("none", 0), ("none", 1)}
 
 

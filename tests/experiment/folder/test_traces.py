@@ -11,7 +11,7 @@ from d2dfl.discovery.discover import graph_at
 from d2dfl.discovery.trace import Trace
 from d2dfl.errors import UserError
 from d2dfl.experiment.folder import traces
-from d2dfl.experiment.folder.mark import Plan
+from d2dfl.experiment.folder.mark import RunPlan
 from d2dfl.experiment.folder.store import run_folder
 from d2dfl.experiment.folder.traces import load_traces, save_traces
 
@@ -20,7 +20,7 @@ def kept(folder: Path, config: Config, method: str = "marginal") -> Trace:
     """A run folder with one recorded discovery."""
     trace = Trace()
     discover(Network.generate(config, 1), config, seed=1, method=method, trace=trace)
-    with run_folder(folder, Plan("graph", config.to_toml(), {"method": method, "seed": 1})):
+    with run_folder(folder, RunPlan("graph", config.to_toml(), {"method": method, "seed": 1})):
         save_traces([trace], config, folder)
     return trace
 
@@ -96,7 +96,7 @@ def test_a_damaged_file_is_one_sentence(tmp_path: Path, damage: str) -> None:
 
 def test_a_folder_without_any_says_so(tmp_path: Path) -> None:
     config = preset("best")
-    with run_folder(tmp_path / "run", Plan("graph", config.to_toml(), {"method": "closest", "seed": 0})):
+    with run_folder(tmp_path / "run", RunPlan("graph", config.to_toml(), {"method": "closest", "seed": 0})):
         pass
     with pytest.raises(UserError, match="no recorded discovery"):
         load_traces(tmp_path / "run")

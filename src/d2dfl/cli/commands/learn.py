@@ -1,7 +1,8 @@
 """Commands that train: run, compare."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,6 +16,18 @@ from d2dfl.experiment.folder.mark import read_mark
 
 RUNS = Path("runs")
 SEEDS = 5  # of a comparison, unless said
+
+
+@dataclass(frozen=True)
+class RunPlace:
+    """Where a run is kept, logged and computed, and who watches."""
+
+    out: Path | None
+    default: Path  # without `out`; with a number where one of that name holds a run
+    resume: bool
+    logs: tuple[str, ...]
+    engine: str
+    watching: Watching
 
 
 def run(
@@ -46,13 +59,13 @@ def run(
     if again is not None:
         from d2dfl.cli.learn import rerun_and_print
 
-        rerun_and_print(again, default=RUNS / "run", **_where(options, watching))
+        rerun_and_print(again, _place(options, watching, RUNS / "run"))
         return
     config = options.config()
     chosen = method_named(config.discovery.method if method is None else method).name
     from d2dfl.cli.learn import compare_and_print
 
-    compare_and_print(config, [chosen], [seed], default=RUNS / "run", **_where(options, watching))
+    compare_and_print(config, [chosen], [seed], _place(options, watching, RUNS / "run"))
 
 
 def compare(
@@ -73,12 +86,12 @@ def compare(
     if begun is not None:
         from d2dfl.cli.learn import rerun_and_print
 
-        rerun_and_print(begun, default=RUNS / "compare", **_where(options, watching))
+        rerun_and_print(begun, _place(options, watching, RUNS / "compare"))
         return
     config, names = options.config(), methods_named(methods)
     from d2dfl.cli.learn import compare_and_print
 
-    compare_and_print(config, names, checked_seeds(seeds), default=RUNS / "compare", **_where(options, watching))
+    compare_and_print(config, names, checked_seeds(seeds), _place(options, watching, RUNS / "compare"))
 
 
 def _begun(options: Learning) -> Path | None:
@@ -92,7 +105,5 @@ def _begun(options: Learning) -> Path | None:
     return options.out if kind == "comparison" else None
 
 
-def _where(options: Learning, watching: Watching) -> dict[str, Any]:
-    """Where a run is kept, logged and computed, and who watches."""
-    kept = {"out": options.out, "resume": options.resume, "logs": options.log or []}
-    return {**kept, "engine": options.engine, "watching": watching}
+def _place(options: Learning, watching: Watching, default: Path) -> RunPlace:
+    return RunPlace(options.out, default, options.resume, tuple(options.log or ()), options.engine, watching)

@@ -114,7 +114,7 @@ def split_label(
     return arrived, amount, worth, outside
 
 
-@part
+@leaf
 def expected_worth(board: Any, terms: Any, play: Any, told: Any, standing: Any, slot: Any, offer: Any) -> Any:
     """What the receiver expects N times the objective to be, up to a constant, with `slot` (or none) in place of the link
     that it thinks about. Its counts are written down in `standing`."""

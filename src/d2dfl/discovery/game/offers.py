@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel, part
+from d2dfl.compiled import kernel, leaf, part
 from d2dfl.discovery.equations.messages import LEAST
 from d2dfl.discovery.game.rewards import labelled_after, labelled_score
 
@@ -97,7 +97,7 @@ def tell_expected_prices(
             _price(board, terms, play, prices, receiver, edge, (after, sent, cost), amounts[edge])
 
 
-@part
+@leaf
 def _price(board: Any, terms: Any, play: Any, prices: Any, receiver: Any, edge: Any, held: Any, amounts: Any) -> None:
     """The price of a link that brings `amounts`, from what the receiver holds: counts after losses, before, loss probabilities."""
     after, sent, cost = held

@@ -27,7 +27,7 @@ UNLIMITED = np.int64(1) << 40
 
 
 @leaf
-def _wish(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: Any) -> None:
+def _ask_for(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, slot: Any) -> None:
     """Write down what the receiver is going to ask for, before any transmitter hears of it."""
     edges = play.slots.shape[1]
     request, old = receiver * edges + edge, play.slots[receiver, edge]
@@ -205,7 +205,7 @@ def put_link(
     known, ahead = np.empty((3, partitions)), play.previous[receiver * edges + edge]
     recall(told, receiver, edge, known)
     _know(told, receiver, edge, offer)
-    _wish(board, terms, play, receiver, edge, slot)
+    _ask_for(board, terms, play, receiver, edge, slot)
     concerned = np.empty(edges + 2, np.int64)
     size = _concerned(board, play, receiver, edge, old, before, concerned)
     pool = rest - 4 * size
@@ -214,7 +214,7 @@ def put_link(
         change, messages, done = _request_all(board, terms, play, learner, receiver, concerned, size, pool)
     if pool < 0 or done < size:
         _know(told, receiver, edge, known)
-        _wish(board, terms, play, receiver, edge, old)
+        _ask_for(board, terms, play, receiver, edge, old)
         if (
             pool < 0 and old >= 0
         ):  # of which nobody has heard: the transmitter serves it at its place in the line, as before

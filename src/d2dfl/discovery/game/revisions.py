@@ -30,6 +30,24 @@ def _top(value: Any, extra: Any, old: Any, best: Any) -> Any:
     return top
 
 
+@leaf
+def _weigh(
+    board: Any, terms: Any, play: Any, learner: Any, revision: Any, standing: Any, offers: Any, weighed: Any
+) -> None:
+    """value[slot] what a device expects with each choice for a link, HOPELESS where it is none, and extra[slot] what it adds to that."""
+    receiver, edge = revision.receiver, revision.edge
+    zero, present = offers
+    value, extra = weighed
+    for slot in range(len(value)):
+        value[slot] = HOPELESS
+        if not learner.useful[receiver, slot] or taken(play.slots, receiver, edge, slot):
+            continue
+        introduced = learner.introduced[board.candidates[receiver, slot]]
+        offer = present if slot == play.slots[receiver, edge] else (zero, introduced, zero)
+        value[slot] = expected_worth(board, terms, play, learner.told, standing, slot, offer)
+        extra[slot] = gumbel(learner, revision) + learner.claim[receiver, slot]
+
+
 @part
 def _choose(board: Any, terms: Any, play: Any, learner: Any, revision: Any) -> Any:
     """The slot that a device would like to try in place of a link, what it expects of that beside the present one, and
@@ -45,16 +63,8 @@ def _choose(board: Any, terms: Any, play: Any, learner: Any, revision: Any) -> A
     value, extra = np.empty(slots), np.empty(slots)
     none = expected_worth(board, terms, play, told, standing, NO_LINK, present)
     best_none = none + gumbel(learner, revision) if revision.free else HOPELESS
-    here = none
-    for slot in range(slots):
-        value[slot] = HOPELESS
-        if not learner.useful[receiver, slot] or taken(play.slots, receiver, edge, slot):
-            continue
-        offer = present if slot == old else (zero, learner.introduced[board.candidates[receiver, slot]], zero)
-        value[slot] = expected_worth(board, terms, play, told, standing, slot, offer)
-        if slot == old:
-            here = value[slot]
-        extra[slot] = gumbel(learner, revision) + learner.claim[receiver, slot]
+    _weigh(board, terms, play, learner, revision, standing, (zero, present), (value, extra))
+    here = value[old] if old >= 0 and value[old] > HOPELESS else none
     number = 0
     while True:
         top = _top(value, extra, old, best_none)

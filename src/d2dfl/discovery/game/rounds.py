@@ -19,7 +19,7 @@ from d2dfl.discovery.game.board import Board
 GATHER = 256  # devices whose scattered rows are fetched together
 
 
-class Round(NamedTuple):
+class GameRound(NamedTuple):
     """Work space and outcome of one round."""
 
     slot: NDArray[np.int32]  # [device] choice of this round, -1 for no link
@@ -34,10 +34,10 @@ class Round(NamedTuple):
     shape: ClusterState | None  # data clusters after the round; None where partitions are labels
 
 
-def round_of(board: Board, terms: Terms) -> Round:
+def round_of(board: Board, terms: Terms) -> GameRound:
     """Empty work space for rounds on this board."""
     devices, partitions = board.counts.shape
-    return Round(
+    return GameRound(
         slot=np.full(devices, -1, dtype=np.int32),
         drop=np.zeros(devices),
         transmitter=np.zeros(devices, dtype=np.int32),

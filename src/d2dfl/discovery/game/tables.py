@@ -37,7 +37,7 @@ class Tables(NamedTuple):
     seen: NDArray[np.float64]  # [1] takes what is read ahead, so that the reading is not optimised away
 
 
-class Rules(NamedTuple):
+class PolicyRules(NamedTuple):
     """QlearningConfig as numbers, for compiled code."""
 
     horizon: int
@@ -47,8 +47,8 @@ class Rules(NamedTuple):
     untried: int
 
 
-def rules_of(config: QlearningConfig) -> Rules:
-    return Rules(
+def rules_of(config: QlearningConfig) -> PolicyRules:
+    return PolicyRules(
         horizon=config.buffer,
         reduction=config.reduction,
         multiply=config.reduction_rule == "multiply",

@@ -46,7 +46,7 @@ class Link:
 
 @dataclass
 class Holdings:
-    """Counts, wishes and links of one device."""
+    """Counts, requests and links of one device."""
 
     reward: RewardConfig
     counts: List
@@ -73,17 +73,17 @@ class Holdings:
         """Its own datapoints that nobody gets."""
         return [count - given for count, given in zip(self.counts, self.given, strict=True)]
 
-    def wishes(self, slots: list[int]) -> list[List]:
+    def requests(self, slots: list[int]) -> list[List]:
         """Q for each link of a set of slots, -1 for none: the need, split by what transmitters can spare (R1, R16)."""
-        wished = [[0.0] * len(self.counts) for _ in slots]
+        requested = [[0.0] * len(self.counts) for _ in slots]
         for label, need in enumerate(self.need):
             spare = [self.heard[slot].spare[label] if slot >= 0 else 0.0 for slot in slots]
             whole = sum(spare)
             for edge, slot in enumerate(slots):
                 if need > 0.0 and spare[edge] > 0.0:
                     stretch = max(self.heard[slot].arrives, 1e-12) if self.reward.over_ask else 1.0
-                    wished[edge][label] = need * spare[edge] / whole / stretch
-        return wished
+                    requested[edge][label] = need * spare[edge] / whole / stretch
+        return requested
 
     def expected(self, link: Link) -> List:
         """What a link will bring, by what its transmitter has told of itself and of others."""

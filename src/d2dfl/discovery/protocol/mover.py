@@ -36,9 +36,9 @@ class Mover(Receiver):
         assert revision is not None
         self._start_reward, self._start_outside = self.holdings.standing(), self.holdings.outside(self.cluster)
         links[revision.edge] = after
-        wished = self.holdings.wishes([link.slot if link else NO_LINK for link in links])
+        requested = self.holdings.requests([link.slot if link else NO_LINK for link in links])
         concerned: list[int] = []
-        for link, asked in [(before, None), *zip(links, wished, strict=True)]:
+        for link, asked in [(before, None), *zip(links, requested, strict=True)]:
             if link is None or (link is after and asked is not None):
                 continue
             if asked is None or any(abs(one - two) > SAME for one, two in zip(asked, link.asked, strict=True)):
@@ -50,7 +50,7 @@ class Mover(Receiver):
         revision.move = Move(revision.edge, slot, before, after, concerned, pool, undoing)
         if pool < 0:
             return self._not_done()
-        for link, asked in zip(links, wished, strict=True):
+        for link, asked in zip(links, requested, strict=True):
             if link:
                 revision.move.earlier[self.holdings.heard[link.slot].device] = link.asked
                 link.asked = asked
@@ -94,8 +94,8 @@ class Mover(Receiver):
         done = move.concerned[: move.served]
         in_force = {self.holdings.heard[link.slot].device: link.asked for link in links if link}
         links[move.edge] = move.before
-        wished = self.holdings.wishes([link.slot if link else NO_LINK for link in links])
-        for link, asked in zip(links, wished, strict=True):
+        requested = self.holdings.requests([link.slot if link else NO_LINK for link in links])
+        for link, asked in zip(links, requested, strict=True):
             if link:
                 link.asked = asked
         assert self._revision is not None

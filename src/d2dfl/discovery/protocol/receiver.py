@@ -63,7 +63,7 @@ class Receiver(Transmitter, ABC):
         """What it expects of its best link while nobody else asks: its part of the unit of temperatures."""
         here, best = self.holdings.standing(), 0.0
         for slot in self.useful:
-            link = Link(slot, self.holdings.wishes([slot])[0], [], nothing_told(self.holdings, slot))
+            link = Link(slot, self.holdings.requests([slot])[0], [], nothing_told(self.holdings, slot))
             after, sent, there = self.holdings.kept(), self.holdings.kept(), self.holdings.heard[slot]
             gain = 0.0
             for label, amount in enumerate(self.holdings.expected(link)):

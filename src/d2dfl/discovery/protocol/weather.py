@@ -28,7 +28,7 @@ class Weather:
 
 
 @dataclass
-class Radio:
+class LossyRadio:
     """Carries envelopes between posts.
 
     away[device]: from when until when it neither hears nor sends, once or several times, counted from when introductions are over; in
@@ -132,7 +132,7 @@ def radio_of(
     generator: np.random.Generator,
     away: Away | None = None,
     keep: bool = False,
-) -> Radio:
+) -> LossyRadio:
     """Of devices with clocks of their own."""
     posts = [Post(device) for device in devices if isinstance(device, OwnClock)]
-    return Radio(posts, weather, generator, away or {}, keep=keep)
+    return LossyRadio(posts, weather, generator, away or {}, keep=keep)

@@ -43,12 +43,12 @@ def expected_worth(
 ) -> float:
     """What a device expects N times the objective to be, up to a constant, with links over these slots (-1: none)."""
     after, sent, cost, worth, outside = holdings.kept(), holdings.kept(), 0.0, 0.0, 0.0
-    for slot, wished, known in zip(slots, holdings.wishes(slots), told, strict=True):
+    for slot, requested, known in zip(slots, holdings.requests(slots), told, strict=True):
         if slot < 0:
             continue
         there = holdings.heard[slot]
         cost += there.drop
-        for label, asked in enumerate(wished):
+        for label, asked in enumerate(requested):
             if asked <= 0.0:
                 continue
             spare, demand, moved = there.spare[label], known.demand[label], asked

@@ -18,7 +18,7 @@ FolderKind = Literal["comparison", "graph", "graphs", "reproduction", "figures"]
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What a run folder is for. Two runs with the same plan give the same results."""
 
     kind: FolderKind

@@ -19,7 +19,7 @@ from d2dfl.config import Config
 from d2dfl.errors import UserError
 from d2dfl.experiment.cells.files import CELLS, FAILURES
 from d2dfl.experiment.folder.logs import LOG
-from d2dfl.experiment.folder.mark import NotARunFolderError, Plan, read_mark
+from d2dfl.experiment.folder.mark import NotARunFolderError, RunPlan, read_mark
 from d2dfl.storage import (
     LOCK,
     MARK,
@@ -44,7 +44,7 @@ class RunFolder:
     """A folder that holds everything needed to run again what it holds, and to go on after a crash."""
 
     path: Path
-    plan: Plan
+    plan: RunPlan
 
     @cached_property
     def checkpoints(self) -> "Checkpoints":
@@ -77,7 +77,7 @@ class RunFolder:
 
 
 @contextmanager
-def run_folder(path: Path, plan: Plan, again: Again = "refuse") -> Iterator[RunFolder]:
+def run_folder(path: Path, plan: RunPlan, again: Again = "refuse") -> Iterator[RunFolder]:
     """Work in a run folder: a new one, or one that holds the same run (`resume`) or more of its kind (`add`).
 
     A run that fails before anything was measured leaves nothing behind.
@@ -97,7 +97,7 @@ def run_folder(path: Path, plan: Plan, again: Again = "refuse") -> Iterator[RunF
 
 
 @contextmanager
-def _opened(path: Path, plan: Plan, again: Again) -> Iterator[RunFolder]:
+def _opened(path: Path, plan: RunPlan, again: Again) -> Iterator[RunFolder]:
     """The same for a folder that is there."""
     with locked(path):
         folder, new = RunFolder(path, plan), is_free(path)
@@ -147,7 +147,7 @@ def free_folder(default: Path) -> Path:
 
 
 @contextmanager
-def new_run_folder(default: Path, plan: Plan) -> Iterator[RunFolder]:
+def new_run_folder(default: Path, plan: RunPlan) -> Iterator[RunFolder]:
     """Work in the first of the numbered folders that nobody has, nor takes at the same moment."""
     with ExitStack() as stack:
         while True:
@@ -159,7 +159,7 @@ def new_run_folder(default: Path, plan: Plan) -> Iterator[RunFolder]:
         yield folder
 
 
-def folder_to_resume(default: Path, plan: Plan) -> Path | None:
+def folder_to_resume(default: Path, plan: RunPlan) -> Path | None:
     """The last of the numbered folders that holds this run, or None; numbers may be missing."""
     pattern = re.compile(rf"{re.escape(default.name)}(?:-([0-9]{{1,9}}))?")
     there = [(match, path) for path in _entries(default.parent) if (match := pattern.fullmatch(path.name))]
@@ -188,7 +188,7 @@ def _entries(folder: Path) -> list[Path]:
         return []
 
 
-def _check(path: Path, plan: Plan, again: Again) -> None:
+def _check(path: Path, plan: RunPlan, again: Again) -> None:
     """Refuse a folder that is not ours, or holds something else."""
     try:
         mark = read_mark(path)

@@ -129,7 +129,7 @@ def _stations(ray: Any, settings: FederationConfig) -> list[tuple[Any, int, int]
 
 
 @dataclass(frozen=True)
-class Task:
+class ClusterTask:
     """A part of a round for one worker, again and again if need be."""
 
     number: int  # of the portion
@@ -184,18 +184,18 @@ class RayPlace:
         nobody = Outcome(np.empty((order.steps, 0), dtype=np.float32), [{} for _ in self.portions.runs])
         return [outcomes[task.number] for task in tasks] or [nobody]
 
-    def _tasks(self, order: Order) -> Iterator[Task]:
+    def _tasks(self, order: Order) -> Iterator[ClusterTask]:
         for number, bounds in enumerate(self.bounds):
             entries, part = order.between(bounds)
             if len(part.entries):
-                yield Task(number, entries, part, torch.from_numpy(order.memory[entries]))
+                yield ClusterTask(number, entries, part, torch.from_numpy(order.memory[entries]))
 
-    def _begin(self, task: Task, shared: Any, memory: Memory) -> Any:
+    def _begin(self, task: ClusterTask, shared: Any, memory: Memory) -> Any:
         own = {name: held[task.rows].cpu().numpy() for name, held in memory.items()}
         actor = self.owners[task.number].actor
         return actor.train.remote(self.training, [self.kept[task.number]], shared, own, task.order)
 
-    def _replace(self, task: Task, error: Exception, deaths: int) -> None:
+    def _replace(self, task: ClusterTask, error: Exception, deaths: int) -> None:
         """Give a portion to a worker that lives: the one with the least to do for its power."""
         self.cluster.dismiss(self.owners[task.number])
         if deaths >= DEATHS:

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from d2dfl.federation.batches import Plan
+from d2dfl.federation.batches import BatchPlan
 from d2dfl.federation.executors.loop import Job
 from d2dfl.federation.executors.stack import Stack
 from d2dfl.federation.losses import CROSS_ENTROPY, MSE
@@ -66,7 +66,7 @@ class Dense(Stack):
         self.inputs = job.inputs.flatten(1).numpy()
         self.targets = job.targets.numpy()
 
-    def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
+    def train(self, params: Tensor, memory: Memory, plan: BatchPlan) -> Tensor:
         settings, rows = self.job.settings, params.numpy()
         remembered = memory["momentum"].numpy() if memory else np.empty((0, 0), dtype=np.float32)
         losses = np.empty(plan.indices.shape[:2], dtype=np.float32)

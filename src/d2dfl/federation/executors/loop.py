@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from d2dfl.config import FederationConfig
-from d2dfl.federation.batches import Plan
+from d2dfl.federation.batches import BatchPlan
 from d2dfl.federation.layout import Layout
 from d2dfl.federation.losses import Loss
 from d2dfl.federation.optimisers import Memory, blank_memory, descend
@@ -42,7 +42,7 @@ class Executor(Protocol):
     name: str
     job: Job
 
-    def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
+    def train(self, params: Tensor, memory: Memory, plan: BatchPlan) -> Tensor:
         """Take the steps of a plan, in place; losses [step, active] before each."""
 
     def evaluate(self, params: Tensor, inputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -108,7 +108,7 @@ class Loop:
         self.job = job
         self.desks: list[Desk] = []
 
-    def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
+    def train(self, params: Tensor, memory: Memory, plan: BatchPlan) -> Tensor:
         job = self.job
         losses = torch.empty(plan.indices.shape[:2], device=params.device)
         indices = torch.from_numpy(plan.indices).to(params.device)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import vmap
 
-from d2dfl.federation.batches import Plan
+from d2dfl.federation.batches import BatchPlan
 from d2dfl.federation.executors.loop import PIECE, Desk, Job, channels_last, draws_nothing, generator, prepared
 from d2dfl.federation.sums import Node, TreeSum
 
@@ -31,7 +31,7 @@ class Block:
     counts: NDArray[np.int64]  # [piece] datapoints that are real
 
 
-def blocks_of(plan: Plan, points: int) -> Iterator[Block]:
+def blocks_of(plan: BatchPlan, points: int) -> Iterator[Block]:
     """All pieces of a plan's one minibatch, whole ones and short ones apart: little is filled up."""
     pieces = np.array(
         [(place, start) for place, count in enumerate(plan.counts) for start in range(0, int(count), PIECE)],
@@ -48,7 +48,7 @@ def blocks_of(plan: Plan, points: int) -> Iterator[Block]:
 def mean_gradient(
     job: Job,
     model: Tensor,
-    plan: Plan,
+    plan: BatchPlan,
     shares: NDArray[np.float64],
     pieces: NDArray[np.int64],
     bounds: tuple[int, int],
@@ -104,11 +104,11 @@ def mean_gradient(
     return gradient.finish(), torch.from_numpy(sums).to(model)
 
 
-def _in_order(plan: Plan) -> list[Block]:
+def _in_order(plan: BatchPlan) -> list[Block]:
     return sorted(blocks_of(plan, 1), key=lambda block: (block.places[0], block.starts[0]))
 
 
-def _losses(job: Job, model: nn.Module, plan: Plan, block: Block) -> tuple[Tensor, Tensor]:
+def _losses(job: Job, model: nn.Module, plan: BatchPlan, block: Block) -> tuple[Tensor, Tensor]:
     """Losses [piece, n] of a block, and the weight of each in the mean loss of its device."""
     place, wide = job.inputs.device, int(block.counts.max())
     real = np.arange(wide) < block.counts[:, None]
@@ -130,7 +130,7 @@ def _through(model: nn.Module, inputs: Tensor, leading: int) -> Tensor:
     return outputs.view(*inputs.shape[:leading], *outputs.shape[1:])
 
 
-def _views(job: Job, plan: Plan, block: Block, chosen: Tensor) -> Tensor:
+def _views(job: Job, plan: BatchPlan, block: Block, chosen: Tensor) -> Tensor:
     """Views [piece, view, n, ...], those of a piece drawn as the executors of local steps draw them."""
     keys = plan.keys[0, block.places].tolist()
     inputs = job.inputs[chosen]

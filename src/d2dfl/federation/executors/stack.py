@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, vmap
 
-from d2dfl.federation.batches import Plan
+from d2dfl.federation.batches import BatchPlan
 from d2dfl.federation.executors.design import Design, design_for, filled
 from d2dfl.federation.executors.loop import PIECE, TEST_PIECE, Job, generator, prepared
 from d2dfl.federation.executors.stacked import stacked_forward
@@ -128,7 +128,7 @@ class Stack:
         self.design = design_for(job) if self.compiles and forward is None else None
         self.fused: Fused | None = None
 
-    def train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
+    def train(self, params: Tensor, memory: Memory, plan: BatchPlan) -> Tensor:
         if self.width is None:
             return self._train(params, memory, plan)
         # Always as many rows, whatever the number of devices, runs and absent ones: one compilation serves them all.
@@ -136,7 +136,7 @@ class Stack:
         losses = [self._train(params, memory, part) for part in plan.parts(width)]
         return torch.cat(losses, dim=1)[:, : len(plan.rows)]
 
-    def _train(self, params: Tensor, memory: Memory, plan: Plan) -> Tensor:
+    def _train(self, params: Tensor, memory: Memory, plan: BatchPlan) -> Tensor:
         job, place = self.job, params.device
         chosen = plan.chosen
         active = torch.from_numpy(chosen).to(place) if isinstance(chosen, np.ndarray) else chosen
@@ -171,7 +171,7 @@ class Stack:
         return self.fused
 
     def _steps(
-        self, rows: Tensor, own: Memory, anchor: Tensor | None, indices: Tensor, shares: Tensor, plan: Plan
+        self, rows: Tensor, own: Memory, anchor: Tensor | None, indices: Tensor, shares: Tensor, plan: BatchPlan
     ) -> Tensor:
         """The steps of a plan; losses [step, row] before each."""
         job = self.job
@@ -187,7 +187,7 @@ class Stack:
             self.descend(rows, self.gradient, own, anchor, job.settings)
         return losses
 
-    def _gradient(self, leaves: list[Tensor], chosen: Tensor, shares: Tensor, plan: Plan, step: int) -> Tensor:
+    def _gradient(self, leaves: list[Tensor], chosen: Tensor, shares: Tensor, plan: BatchPlan, step: int) -> Tensor:
         """Fill self.gradient with each row's gradient of its mean loss, and return these losses [row]."""
         job = self.job
         whole = torch.zeros(len(chosen), device=chosen.device)
@@ -206,7 +206,7 @@ class Stack:
             whole += losses.detach()
         return whole
 
-    def _inputs(self, piece: Tensor, plan: Plan, step: int, start: int) -> Tensor:
+    def _inputs(self, piece: Tensor, plan: BatchPlan, step: int, start: int) -> Tensor:
         """Inputs [row, n, ...], or [row, view, n, ...] where the loss makes views (of the real datapoints only)."""
         inputs = self.job.inputs[piece]
         if self.job.loss.prepare is None:
@@ -245,7 +245,7 @@ class Stack:
 def obstacle(job: Job) -> str | None:
     """Why a model cannot be stacked, or None: it is tried on two devices with one datapoint each."""
     row = job.layout.row_of(job.model).to(job.inputs.device)
-    plan = Plan(
+    plan = BatchPlan(
         np.arange(2), np.zeros((1, 2, 1), dtype=np.int64), np.ones(2, dtype=np.int64), np.zeros((1, 2), dtype=np.uint64)
     )
     try:

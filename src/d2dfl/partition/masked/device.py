@@ -16,7 +16,7 @@ NOBODY: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SumOutcome:
     """How a sum ended."""
 
     words: Words | None  # None: it failed
@@ -37,7 +37,7 @@ class _Sum:
     absent: frozenset[int] = NOBODY  # in its branch, as it said itself; later in all, as the root says
     lost: frozenset[int] = NOBODY
     opened: Words | None = None  # at the root: masked values less what has been opened of them
-    outcome: Outcome | None = None
+    outcome: SumOutcome | None = None
 
 
 class MaskedDevice:
@@ -102,7 +102,7 @@ class MaskedDevice:
         running = self._sum
         return running.awaited if running and running.number == number and not running.outcome else None
 
-    def outcome(self, number: int) -> Outcome | None:
+    def outcome(self, number: int) -> SumOutcome | None:
         """How the sum ended, or None."""
         return self._sum.outcome if self._sum and self._sum.number == number else None
 
@@ -192,13 +192,13 @@ class MaskedDevice:
     def _finish(self, words: Words) -> list[Message]:
         running = self._sum
         assert running is not None
-        running.outcome = Outcome(words, frozenset(range(self.plan.devices)) - running.absent)
+        running.outcome = SumOutcome(words, frozenset(range(self.plan.devices)) - running.absent)
         return self._tell(running.below, Kind.TOTAL, words)
 
     def _fail(self, besides: int | None = None) -> list[Message]:
         running = self._sum
         assert running is not None
-        running.outcome = Outcome(None)
+        running.outcome = SumOutcome(None)
         above = {self.plan.parent[self.device]} if self.device != self.plan.root else set()
         return self._tell((running.children | running.below | above) - {besides}, Kind.FAILED)
 

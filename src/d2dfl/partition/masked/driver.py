@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from d2dfl.partition.masked.device import FROM_CHILDREN, MaskedDevice, Outcome
+from d2dfl.partition.masked.device import FROM_CHILDREN, MaskedDevice, SumOutcome
 from d2dfl.partition.masked.messages import Kind, Message
 from d2dfl.partition.masked.pads import Pads
 from d2dfl.partition.masked.plan import SumPlan
@@ -16,7 +16,7 @@ class Transcript:
     """All that was sent in a sum, and how it ended for each device."""
 
     messages: tuple[Message, ...]
-    outcomes: tuple[Outcome | None, ...]  # [device]
+    outcomes: tuple[SumOutcome | None, ...]  # [device]
     bits: int
 
     @property

@@ -13,7 +13,7 @@ from d2dfl.peer.wire.messages import MOST_POINTS, Ask, Cancel, Commit, Offer, Pi
 ToReceiver = Offer | Piece | Commit | Ask | Cancel
 
 
-class Reader(Protocol):
+class IncomingReader(Protocol):
     """What the machine may look at."""
 
     def pieces(self, transfer: bytes) -> Iterator[bytes]: ...
@@ -25,7 +25,7 @@ class Reader(Protocol):
 class Receiver:
     """The machine."""
 
-    def __init__(self, reader: Reader, limits: Limits, labels: frozenset[str] = frozenset()) -> None:
+    def __init__(self, reader: IncomingReader, limits: Limits, labels: frozenset[str] = frozenset()) -> None:
         self.reader, self.limits, self.labels = reader, limits, labels  # labels that are known here; none: all
 
     def step(self, record: Incoming, message: ToReceiver, now: float) -> list[Operation]:

@@ -13,7 +13,7 @@ from d2dfl.peer.wire.messages import Ask, Body, Cancel, Commit, Head, Offer, Pie
 NEVER = math.inf
 
 
-class Reader(Protocol):
+class OutgoingReader(Protocol):
     """What the machine may look at."""
 
     def piece(self, transfer: bytes, number: int) -> bytes: ...
@@ -51,7 +51,7 @@ class Outcome:
 class Sender:
     """The machine; `head` is the last line of the audit, which offers and commits carry."""
 
-    def __init__(self, reader: Reader, meter: Meter, limits: Limits) -> None:
+    def __init__(self, reader: OutgoingReader, meter: Meter, limits: Limits) -> None:
         self.reader, self.meter, self.limits = reader, meter, limits
 
     def step(self, record: Outgoing, before: Progress, event: str, now: float, head: Head, next_: int = 0) -> Outcome:

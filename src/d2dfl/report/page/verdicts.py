@@ -32,7 +32,7 @@ LEARNERS = {"paper": "paper's learner", "ours": "ours"}
 
 
 @dataclass(frozen=True)
-class Row:
+class VerdictRow:
     """One quantity of the paper, and what each system gave."""
 
     findings: Findings
@@ -136,14 +136,14 @@ def verdict_sentence(verdicts: Sequence[Verdict]) -> str:
     return f"Reproduced: {'; '.join(parts)}." if parts else ""
 
 
-def _rows(findings: Findings, place: str) -> list[Row]:
+def _rows(findings: Findings, place: str) -> list[VerdictRow]:
     groups: dict[tuple[str, str], list[Verdict]] = {}
     for item in findings.verdicts:
         groups.setdefault((item.quantity, item.paper), []).append(item)
-    return [Row(findings, place, tuple(items)) for items in groups.values()]
+    return [VerdictRow(findings, place, tuple(items)) for items in groups.values()]
 
 
-def _systems(rows: Sequence[Row]) -> list[str]:
+def _systems(rows: Sequence[VerdictRow]) -> list[str]:
     """Systems that are in a quarter of the rows or more: each has a column, the others are named where they are.
 
     More than fit side by side have none: a row shows them one beside the other, each with its name.
@@ -153,7 +153,7 @@ def _systems(rows: Sequence[Row]) -> list[str]:
     return common if len(common) <= COLUMNS else []
 
 
-def _table(rows: Sequence[Row], named: bool) -> Html:
+def _table(rows: Sequence[VerdictRow], named: bool) -> Html:
     systems = _systems(rows)
     head = ["Quantity", "Paper", *(systems or ["Measured"])]
     head = ["", *head] if named else head
@@ -166,7 +166,7 @@ def _head(texts: Sequence[str]) -> Html:
     return tag("thead", tag("tr", *(tag("th", text, scope="col", **_marked(text)) for text in texts)))
 
 
-def _row(row: Row, systems: Sequence[str], named: bool) -> Html:
+def _row(row: VerdictRow, systems: Sequence[str], named: bool) -> Html:
     found, first = row.findings, row.results[0]
     cells = [tag("th", first.quantity, scope="row"), tag("td", first.paper, class_="paper")]
     if named:
