@@ -13,6 +13,7 @@ import contextlib
 import io
 import re
 import sys
+from functools import partial
 from pathlib import Path
 
 from d2dfl.paper.catalogue import experiment_names
@@ -53,6 +54,12 @@ CLAIMS = """## Every claim
 
 Mean and 95 % interval over seeds. **+** reproduced, **~** direction only, **-** not reproduced, **?** too few seeds. A learner is
 held against baselines with its own links and settings. By the first claim of each row, which is the one its author made:"""
+SMALL = """## The small scale
+
+Fewer datapoints and rounds, small networks, two cores (`--scale small`): what a reader without a GPU can measure again. Rows that
+are measured at the paper's scale stand here too; scores of one scale say nothing about those of the other. Ours against the next
+best as above, then the first claim of each row, which is the one its author made.
+"""
 EARLIER = "measured before"
 FORMER = "learner before"  # equal links and settings, but our learner has changed since
 MARKED = f"""Rows marked *{EARLIER}* are from before every method had equal links and settings, or before a quantity or the rule of
@@ -60,6 +67,10 @@ verdicts changed. They wait to be measured anew; their numbers stand here withou
 FORMERS = f"""In those marked *{FORMER}* ours is the learner of before 18 November 2026; all others in them are as they are."""
 SIGNS = {REPRODUCED: "+", DIRECTION: "~", NOT: "-", FEW: "?", NO_CLAIM: ""}
 TITLES = tuple(learner.title for learner in LEARNERS)
+CLAIM_COLUMNS = (
+    f"| row, scale, seeds | quantity | the paper | {' | '.join(TITLES)} |",
+    f"|---|---|---|{'---:|' * len(TITLES)}",
+)
 FORMERLY = {"ours, as many links": "ours, our settings", "ours, 5 links (default)": "ours, 5 links"}
 OVER_NEXT, SETTINGS, LINKS = "the next best method on the same terms", "what our settings do", "what five links do"
 
@@ -111,11 +122,12 @@ def grouped(found: Findings) -> dict[str, dict[str, Verdict]]:
     return quantities
 
 
-def claims(found: Findings) -> list[str]:
-    """One line a quantity of which the paper, or a baseline, says something."""
+def claims(found: Findings, first_only: bool = False) -> list[str]:
+    """One line a quantity of which the paper, or a baseline, says something; or the first claim, at each of its points."""
     rows = []
+    first = next(iter(grouped(found)), "").partition(" (")[0]
     for text, own in grouped(found).items():
-        if OVER_NEXT in text or text.startswith((SETTINGS, LINKS)):
+        if OVER_NEXT in text or text.startswith((SETTINGS, LINKS)) or (first_only and text.partition(" (")[0] != first):
             continue
         judged = not earlier(found)
         cells = [claim(own.get(title), judged) for title in TITLES]
@@ -239,17 +251,27 @@ def counts(records: list[Findings]) -> str:
 def page(folders: list[Path]) -> str:
     """docs/results.md."""
     records = [found for name in experiment_names() if (found := largest(folders, name)) is not None]
-    table = [
-        f"| row, scale, seeds | quantity | the paper | {' | '.join(TITLES)} |",
-        f"|---|---|---|{'---:|' * len(TITLES)}",
-    ]
     parts = [HEAD, *headline(folders), ""]
     for text, rows in ((NEXT, contests(records)), (BOUGHT, bought(records))):
         parts += [text, *rows, ""] if rows else []
     parts += [f"{CLAIMS} {counts(records)}.", ""]
     parts += [MARKED, ""] if any(map(earlier, records)) else []
     parts += [FORMERS, ""] if any(map(former, records)) else []
-    return "\n".join([*parts, *table, *(row for found in records for row in claims(found)), ""])
+    parts += [*CLAIM_COLUMNS, *(row for found in records for row in claims(found)), ""]
+    return "\n".join([*parts, *small_scale(folders)])
+
+
+def small_scale(folders: list[Path]) -> list[str]:
+    """The section of what was measured there under today's rule with today's learner."""
+    found = [
+        each
+        for folder in folders
+        if folder.name == "small"
+        for each in map(partial(largest, [folder]), experiment_names())
+    ]
+    records = [each for each in found if each is not None and not mark(each)]
+    firsts = [row for each in records for row in claims(each, first_only=True)]
+    return [SMALL, *contests(records), "", *CLAIM_COLUMNS, *firsts, ""] if records else []
 
 
 def between(text: str, marks: tuple[str, str], rows: list[str]) -> str:

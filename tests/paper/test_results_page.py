@@ -174,6 +174,32 @@ def test_every_contest_stands_beside_the_others_whatever_it_is_about(tmp_path: P
     assert not any("next best" in row for row in script["claims"](found))
 
 
+def test_the_small_scale_has_a_section_of_what_was_measured_there_today(tmp_path: Path, script: dict[str, Any]) -> None:
+    """First claims alone, at each of their points; a record of an earlier rule or learner stays out of it."""
+    folders = [*_saved(tmp_path / "paper", earlier=False), tmp_path / "small"]
+    assert "## The small scale" not in script["page"](folders)
+    texts = {
+        "accuracy over no exchange, one label (SVHN)": "reproduced",
+        "accuracy over no exchange, one label (CIFAR-10)": "not reproduced",
+        "score, ours above the next best method on the same terms (SVHN)": "behind",
+        "another claim": "reproduced",
+    }
+    verdict = [Verdict(text, "ours, our settings", "1.4", "1.5 [1.4, 1.6]", said, 3) for text, said in texts.items()]
+    record = Findings(
+        "skew", "Skew", figure="Fig. 7d", scale="small", verdicts=tuple(verdict), rule=RULE, learner=LEARNER
+    )
+    for name, rule in (("skew", RULE), ("energy", RULE - 1)):
+        (tmp_path / "small" / name).mkdir(parents=True)
+        replace(record, name=name, rule=rule).save(tmp_path / "small" / name)
+    section = script["page"](folders).partition("## The small scale")[2]
+    assert [row.split(" | ")[1] for row in section.splitlines() if row.startswith("| `")] == [
+        "score, SVHN",
+        *list(texts)[:2],
+    ]
+    assert "behind" in section
+    assert "`energy`" not in section
+
+
 def test_where_one_link_is_said_other_numbers_of_links_are_named(script: dict[str, Any]) -> None:
     """The columns of the table say one link: rows whose points have another number of them stand in the words above."""
     two = set()
