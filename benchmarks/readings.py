@@ -4,6 +4,7 @@ The learner's readings are measured as the share of the best known objective tha
 `paper`; the reward's readings by what the best graph for that reward does to the devices.
 
     python benchmarks/readings.py [--networks 10]
+    python benchmarks/readings.py --only counted      (R43 to R45 alone: what figures count; a minute)
 """
 
 import argparse
@@ -15,6 +16,7 @@ from joblib import Parallel, delayed
 from d2dfl import Config, Discovery, Network, discover, preset
 from d2dfl.discovery.evaluation import share_of
 from d2dfl.experiment.measures import spread
+from d2dfl.paper.terms import TUNED as TUNED_ON_PAPERS
 
 LONG = {"marginal.messages": 5000, "optimum.starts": 8}
 PAPER = preset("paper")
@@ -67,6 +69,33 @@ DYNAMIC: dict[str, Config] = {
 }
 
 
+COUNTED: dict[str, Config] = {
+    "qlearning": PAPER,
+    "qlearning, tuned": PAPER.with_(**TUNED_ON_PAPERS),
+    **{name: PAPER.with_(**{"discovery.method": name}) for name in ("marginal", "most-trusted", "closest", "uniform")},
+}
+FIVE = {f"R43 {name}": config for name, config in COUNTED.items()}
+SHARED = {
+    f"R44 {name}": config.with_(**{"network.devices": 10, "network.partitions": 11}) for name, config in COUNTED.items()
+}
+ARRIVED: dict[str, Config] = {
+    f"R45 0.1 as {rule}, {levels} levels, {name}": config.with_(
+        **{
+            "channel.kind": "gaussian",
+            "channel.dynamic": True,
+            "channel.levels": levels,
+            "channel.deviation_rule": rule,
+        }
+    )
+    for rule in ("deviation", "variance")
+    for name, config in (
+        ("qlearning", PAPER),
+        ("marginal, by levels", preset("best").with_(**{"discovery.edges": 1, "channel.plan": "levels"})),
+    )
+    for levels in (1, 16)
+}
+
+
 def learner_share(config: Config, seed: int) -> list[float]:
     """Share of the best known objective of one qlearning run, with and without one common reference."""
     network = Network.generate(config, seed)
@@ -94,25 +123,56 @@ def _measures(item: Discovery) -> list[float]:
     ]
 
 
+def five_labels(config: Config, seed: int) -> list[float]:
+    """R43: devices with five labels by the rule under which the graph was sought, and strictly after losses; objective won."""
+    network = Network.generate(config, seed)
+    item = discover(network, config, seed=seed)
+    worth = item.evaluation
+    strictly = (worth.counts_after >= network.threshold - 1e-9).sum(axis=1)
+    won = worth.objective - worth.no_exchange
+    return [float((worth.labels_satisfied >= 5).sum()), float((strictly >= 5).sum()), won]
+
+
+def arrived(config: Config, seed: int) -> list[float]:
+    """R44, R45: arrived / lacked, and arrived / sent."""
+    network = Network.generate(config, seed)
+    worth = discover(network, config, seed=seed).evaluation
+    came = worth.datapoints_moved - worth.datapoints_lost
+    return [came / float(network.need.sum()), came / worth.datapoints_moved if worth.datapoints_moved else np.nan]
+
+
 def report(
-    title: str, columns: str, measure: Callable[[Config, int], list[float]], cases: dict[str, Config], networks: int
+    title: str,
+    columns: str,
+    measure: Callable[[Config, int], list[float]],
+    cases: dict[str, Config],
+    networks: int,
+    jobs: int,
 ) -> None:
     print(f"\n{title}\n{'':40s}{columns}")
     for name, config in cases.items():
-        rows = np.array(Parallel(n_jobs=2)(delayed(measure)(config, seed) for seed in range(networks)))
-        cells = "  ".join(f"{column.mean():9.3f} ±{spread(column) or 0:6.3f}" for column in rows.T)
+        rows = np.array(Parallel(n_jobs=jobs)(delayed(measure)(config, seed) for seed in range(networks)))
+        cells = "  ".join(f"{np.nanmean(column):9.3f} ±{spread(column) or 0:6.3f}" for column in rows.T)
         print(f"{name:40s}{cells}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=10)
-    networks = parser.parse_args().networks
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--only", choices=("counted",), help="these alone")
+    given = parser.parse_args()
+    size = (given.networks, given.jobs)
+    report("What figures count", "five labels by the rule, strictly after losses, won", five_labels, FIVE, *size)
+    report("What is shared", "arrived / lacked, arrived / sent", arrived, SHARED, *size)
+    report("What arrives over a changing channel", "arrived / lacked, arrived / sent", arrived, ARRIVED, *size)
+    if given.only:
+        return
     graph_columns = "won, labels satisfied, TV to i.i.d., inter-cluster share, links per device, moved"
-    report("The learner's readings", "qlearning's share of the best known objective", learner_share, LEARNER, networks)
-    report("Channel drawn anew at each step", "the same", learner_share, DYNAMIC, networks)
-    report("The reward's readings: the best known graph", graph_columns, of_best_graph, REWARD, networks)
-    report("Several links, our learner", graph_columns, of_best_graph, EDGES, networks)
+    report("The learner's readings", "qlearning's share of the best known objective", learner_share, LEARNER, *size)
+    report("Channel drawn anew at each step", "the same", learner_share, DYNAMIC, *size)
+    report("The reward's readings: the best known graph", graph_columns, of_best_graph, REWARD, *size)
+    report("Several links, our learner", graph_columns, of_best_graph, EDGES, *size)
 
 
 if __name__ == "__main__":

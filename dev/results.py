@@ -18,7 +18,7 @@ from pathlib import Path
 from d2dfl.paper.catalogue import experiment_names
 from d2dfl.paper.terms import LEARNERS, TERMS, EqualTerms
 from d2dfl.paper.verdicts import LEARNER, RULE
-from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Findings, Verdict, span
+from d2dfl.report.findings import AHEAD, BEHIND, DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Findings, Verdict, span
 from main_run import main_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,6 +53,18 @@ CLAIMS = """## Every claim
 
 Mean and 95 % interval over seeds. **+** reproduced, **~** direction only, **-** not reproduced, **?** too few seeds. A learner is
 held against baselines with its own links and settings. By the first claim of each row, which is the one its author made:"""
+SMALL = """## The small scale
+
+Fewer datapoints and rounds, small networks, two cores (`--scale small`): what a reader without a GPU can measure again. Rows that
+are measured at the paper's scale stand here too; scores of one scale say nothing about those of the other. Ours against the next
+best as above, then the first claim of each row, which is the one its author made.
+"""
+EXCHANGE = "exchange"
+PARTS = """## Parts that train nobody
+
+Of rows whose trained parts wait to be measured anew: `d2dfl reproduce NAME --scale paper --exchange-only`, with today's learner. They
+are records of their own, and count in no tally above.
+"""
 EARLIER = "measured before"
 FORMER = "learner before"  # equal links and settings, but our learner has changed since
 MARKED = f"""Rows marked *{EARLIER}* are from before every method had equal links and settings, or before a quantity or the rule of
@@ -60,6 +72,10 @@ verdicts changed. They wait to be measured anew; their numbers stand here withou
 FORMERS = f"""In those marked *{FORMER}* ours is the learner of before 18 November 2026; all others in them are as they are."""
 SIGNS = {REPRODUCED: "+", DIRECTION: "~", NOT: "-", FEW: "?", NO_CLAIM: ""}
 TITLES = tuple(learner.title for learner in LEARNERS)
+CLAIM_COLUMNS = (
+    f"| row, scale, seeds | quantity | the paper | {' | '.join(TITLES)} |",
+    f"|---|---|---|{'---:|' * len(TITLES)}",
+)
 FORMERLY = {"ours, as many links": "ours, our settings", "ours, 5 links (default)": "ours, 5 links"}
 OVER_NEXT, SETTINGS, LINKS = "the next best method on the same terms", "what our settings do", "what five links do"
 
@@ -111,19 +127,25 @@ def grouped(found: Findings) -> dict[str, dict[str, Verdict]]:
     return quantities
 
 
-def claims(found: Findings) -> list[str]:
-    """One line a quantity of which the paper, or a baseline, says something."""
+def claims(found: Findings, first_only: bool = False) -> list[str]:
+    """One line a quantity of which the paper, or a baseline, says something; or the first claim, at each of its points."""
     rows = []
+    first = next(iter(grouped(found)), "").partition(" (")[0]
     for text, own in grouped(found).items():
-        if OVER_NEXT in text or text.startswith((SETTINGS, LINKS)):
+        if OVER_NEXT in text or text.startswith((SETTINGS, LINKS)) or (first_only and text.partition(" (")[0] != first):
             continue
         judged = not earlier(found)
         cells = [claim(own.get(title), judged) for title in TITLES]
         others = [item for system, item in own.items() if system not in TITLES]
-        if others:
-            cells[0] = claim(others[0], judged)
-        seeds = span([item.seeds for item in own.values()])
-        rows.append(f"| {titled(found)}, {seeds} | {text} | {next(iter(own.values())).paper} | {' | '.join(cells)} |")
+        if others and not any(cells):
+            cells[0] = claim(others.pop(0), judged)
+        seeds, more = (
+            span([item.seeds for item in own.values()]),
+            [f"; {item.system}: {claim(item, judged)}" for item in others],
+        )
+        rows.append(
+            f"| {titled(found)}, {seeds} | {text}{''.join(more)} | {next(iter(own.values())).paper} | {' | '.join(cells)} |"
+        )
     return rows
 
 
@@ -203,6 +225,32 @@ def headline(folders: list[Path], equal_only: bool = False) -> list[str]:
     return [*rows, line("i.i.d. shuffle", [cell(column, ["i.i.d. shuffle"]) for column, _ in columns])]
 
 
+def left_out(folders: list[Path]) -> str:
+    """What a reader of the headline alone must hear of: who is ahead in the rows of equal terms that it does not show."""
+    shown = {name for name, _ in HEADLINE.values()}
+    records = [largest(folders[:1], name) for name in experiment_names() if name not in shown]
+    parts = [
+        f"{found.figure} ({fates(found)})" for found in records if found and not earlier(found) and contests([found])
+    ]
+    return f"Left out: rows not yet measured on equal terms, and {', '.join(parts)}."
+
+
+def fates(found: Findings) -> str:
+    """Where ours is behind and ahead of the next best method in one row."""
+    columns = dict(zip((terms.ours.title for terms in TERMS), BLOCKS, strict=True))
+    items = [item for item in found.verdicts if OVER_NEXT in item.quantity]
+    places = {
+        verdict: [
+            columns[item.system] + (f", {place}" if (place := where(item.quantity)) else "")
+            for item in items
+            if item.verdict == verdict
+        ]
+        for verdict in (BEHIND, AHEAD)
+    }
+    said = [f"ours {verdict} with {' and with '.join(named)}" for verdict, named in places.items() if named]
+    return "; ".join([*(said or ["nobody can tell"]), *(["our learner of before"] if former(found) else [])])
+
+
 def best_rules(terms: EqualTerms, columns: list[tuple[dict[str, tuple[str, ...]], dict[str, str]]]) -> list[str]:
     """Unknown unless all of them were measured."""
     names = [item.title for item in (*terms.rules, terms.gcn)]
@@ -238,18 +286,27 @@ def counts(records: list[Findings]) -> str:
 
 def page(folders: list[Path]) -> str:
     """docs/results.md."""
-    records = [found for name in experiment_names() if (found := largest(folders, name)) is not None]
-    table = [
-        f"| row, scale, seeds | quantity | the paper | {' | '.join(TITLES)} |",
-        f"|---|---|---|{'---:|' * len(TITLES)}",
-    ]
+    whole = [folder for folder in folders if folder.name != EXCHANGE]
+    records = [found for name in experiment_names() if (found := largest(whole, name)) is not None]
     parts = [HEAD, *headline(folders), ""]
     for text, rows in ((NEXT, contests(records)), (BOUGHT, bought(records))):
         parts += [text, *rows, ""] if rows else []
     parts += [f"{CLAIMS} {counts(records)}.", ""]
     parts += [MARKED, ""] if any(map(earlier, records)) else []
     parts += [FORMERS, ""] if any(map(former, records)) else []
-    return "\n".join([*parts, *table, *(row for found in records for row in claims(found)), ""])
+    parts += [*CLAIM_COLUMNS, *(row for found in records for row in claims(found)), ""]
+    parts += section(PARTS, folders, EXCHANGE, first_only=False)
+    return "\n".join([*parts, *section(SMALL, folders, "small", first_only=True)])
+
+
+def section(text: str, folders: list[Path], name: str, first_only: bool) -> list[str]:
+    """Of what the folder of this name has under today's rule, with today's learner: contests, and claims."""
+    places = [folder for folder in folders if folder.name == name]
+    found = [largest(places, experiment) for experiment in experiment_names()]
+    records = [each for each in found if each is not None and not mark(each)]
+    rows = [row for each in records for row in claims(each, first_only)]
+    fought = contests(records)
+    return [text, *fought, *([""] if fought else []), *CLAIM_COLUMNS, *rows, ""] if records else []
 
 
 def between(text: str, marks: tuple[str, str], rows: list[str]) -> str:
@@ -276,13 +333,13 @@ def readme(folders: list[Path]) -> str:
     """README with its tables between their marks, and its first output."""
     text = with_output(README.read_text(encoding="utf-8"))
     text = between(text, MAIN_MARKS, main_table())
-    return between(text, HEADLINE_MARKS, headline(folders, equal_only=True))
+    return between(text, HEADLINE_MARKS, [*headline(folders, equal_only=True), "", left_out(folders)])
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 where a page is old")
-    folders = [ROOT / "docs" / "findings" / scale for scale in ("paper", "small")]
+    folders = [ROOT / "docs" / "findings" / scale for scale in ("paper", "small", EXCHANGE)]
     wanted = {PAGE: page(folders), README: readme(folders)}
     if parser.parse_args().check:
         return int(any(not path.exists() or path.read_text(encoding="utf-8") != text for path, text in wanted.items()))

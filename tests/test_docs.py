@@ -87,18 +87,25 @@ def test_of_bfloat16_no_more_is_said_than_its_difference_shows() -> None:
 def test_readme_names_the_rows_of_equal_terms_that_it_leaves_out() -> None:
     """A reader of the headline alone must hear of a row in which ours is behind."""
     results = runpy.run_path(str(ROOT / "dev" / "results.py"))
-    said = (ROOT / "README.md").read_text(encoding="utf-8").partition(results["HEADLINE_MARKS"][0])[0].split("\n\n")[-2]
-    named = re.search(r"Fig\. (.*?), where ours is ahead of nobody", said, flags=re.S)
-    assert named
+    begin, end = results["HEADLINE_MARKS"]
+    said = (
+        (ROOT / "README.md").read_text(encoding="utf-8").partition(begin)[2].partition(end)[0].strip().splitlines()[-1]
+    )
     shown = {name for name, _ in results["HEADLINE"].values()}
     records = [Findings.load(path.parent) for path in (ROOT / "docs" / "findings" / "paper").glob("*/findings.json")]
+    named = 0
     for found in records:
         contests = [item for item in found.verdicts if results["OVER_NEXT"] in item.quantity]
         if contests and found.name not in shown and not results["earlier"](found):
-            verdicts = {item.verdict for item in contests}
-            assert found.figure.removeprefix("Fig. ") in re.split(", | and ", named[1]), found.name
-            assert AHEAD not in verdicts, found.name
-            assert (BEHIND in verdicts) == (f"in {found.figure} behind" in said), found.name
+            own = re.search(rf"{re.escape(found.figure)} \((.*?)\)[,.]", said)
+            assert own, found.name
+            verdicts = [item.verdict for item in contests]
+            assert own[1].count("with ") == sum(item in (AHEAD, BEHIND) for item in verdicts), found.name
+            for verdict in (AHEAD, BEHIND):
+                assert (f"ours {verdict}" in own[1]) == (verdict in verdicts), found.name
+            assert ("nobody can tell" in own[1]) == ({AHEAD, BEHIND}.isdisjoint(verdicts)), found.name
+            named += 1
+    assert named
 
 
 def test_links_between_pages_lead_somewhere() -> None:

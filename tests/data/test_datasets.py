@@ -1,6 +1,7 @@
 """Datasets by name: found, checked, split, scaled; on small originals, and on real ones that $D2DFL_DATA has."""
 
 import os
+import runpy
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,12 +11,14 @@ import originals
 import pytest
 from sklearn.datasets import load_digits
 
-from d2dfl.config import RadioConfig
-from d2dfl.data import datasets
+from d2dfl.config import Config, RadioConfig
+from d2dfl.data import Dataset, datasets
 from d2dfl.data.catalogue import CATALOGUE, Entry
 from d2dfl.data.readers import Raw
 from d2dfl.errors import UserError
+from d2dfl.experiment.inputs import data_set
 
+ROOT = Path(__file__).resolve().parents[2]
 REAL = [name for name in datasets.names() if os.environ.get("D2DFL_DATA") and datasets.describe(name).read]
 REAL = [name for name in REAL if datasets.status(name).ready]
 WRITERS: dict[str, Callable[[Path], object]] = {
@@ -69,6 +72,19 @@ def test_validation_never_sees_the_test_part() -> None:
     whole, part = (datasets.load("digits", seed=3, split=split) for split in ("own", "validation"))
     assert len(part.test_targets) == round(0.2 * len(whole.train_targets))
     assert len(part.test_targets) + len(part.train_targets) == len(whole.train_targets)
+    assert _tested_and_seen(whole, part) < 5  # a few digits are alike to the pixel's rank
+
+
+def test_defaults_are_chosen_on_nothing_that_is_tested_on() -> None:
+    """Digits have no test part of their own: all runs test on that of one split, and what settings are chosen on is without it."""
+    chosen_on = runpy.run_path(str(ROOT / "benchmarks" / "choose.py"))["validation"]
+    tested = data_set(Config().with_(**{"data.dataset": "digits"}), seed=0)
+    assert _tested_and_seen(tested, chosen_on("digits")) < 5
+    assert _tested_and_seen(tested, datasets.load("digits", seed=5000, split="validation")) > 200
+
+
+def _tested_and_seen(whole: Dataset, part: Dataset) -> int:
+    """Test datapoints of a set that a part of it holds."""
     # Inputs are standardised by the training part, which is smaller here: compare ranks of pixels, not values.
     unseen, seen = (
         {tuple(np.argsort(row.ravel(), kind="stable")) for row in inputs}
@@ -77,7 +93,7 @@ def test_validation_never_sees_the_test_part() -> None:
             np.concatenate([part.train_inputs, part.test_inputs]),
         )
     )
-    assert len(unseen & seen) < 5  # a few digits are alike to the pixel's rank
+    return len(unseen & seen)
 
 
 @pytest.mark.parametrize("name", WRITERS)

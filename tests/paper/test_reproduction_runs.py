@@ -21,7 +21,7 @@ from d2dfl.experiment.grid.gpu import run_on_gpu
 from d2dfl.experiment.grid.grid import GridProgress, GridTask, run_grid
 from d2dfl.federation import State
 from d2dfl.paper import CONTENDERS
-from d2dfl.paper.catalogue import load_experiment
+from d2dfl.paper.catalogue import claims_of, load_experiment
 from d2dfl.paper.run import ReproductionRequest, _cells, reproduce
 from d2dfl.paper.workload import tasks_of
 from d2dfl.report.findings import Findings
@@ -174,6 +174,21 @@ def test_resume_takes_what_is_there_and_a_new_run_nothing(tmp_path: Path) -> Non
     assert run(resume=True) == "2.000"
     assert (out / "cells" / "mine.json").read_text() == "{"
     assert (out / "cells" / "of_another_grouping.json").read_text() == "{"
+
+
+def test_what_ends_with_the_exchange_can_be_measured_alone(tmp_path: Path) -> None:
+    """Claims that take a training are left out, and said to be; what has no other part is refused."""
+    done = reproduce(ReproductionRequest(["trust", "curve-regression"], "tiny", tmp_path, seeds=1, workers=1, exchange_only=True))
+    (found,) = done.findings
+    assert [item.key for item in done.failures] == ["curve-regression"]
+    assert "all of it trains" in done.failures[0].reason
+    assert len(stored(tmp_path)) == sum(not cell.trains for cell in load_experiment("trust").cells("tiny", 1))
+    assert [table.title for table in found.tables] == ["Fall of the total variation to i.i.d."]
+    assert {item.quantity for item in found.verdicts}.isdisjoint(
+        {text.text for key, text in claims_of("trust").quantities.items() if "distance" not in key}
+    )
+    assert "Only what ends with the exchange was measured" in found.notes[0]
+    assert found.command == "d2dfl reproduce trust --scale tiny --seeds 1 --exchange-only"
 
 
 def test_a_folder_that_is_no_reproduction_stays_as_it_is(tmp_path: Path) -> None:

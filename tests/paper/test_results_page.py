@@ -121,7 +121,7 @@ def test_the_readme_has_the_headline_between_its_marks(tmp_path: Path, script: d
     text = script["readme"](_saved(tmp_path, earlier=False))
     begin, end = script["HEADLINE_MARKS"]
     between = text.partition(begin)[2].partition(end)[0]
-    assert between.strip().splitlines() == script["headline"]([tmp_path])
+    assert between.strip().splitlines() == [*script["headline"]([tmp_path]), "", script["left_out"]([tmp_path])]
 
 
 def test_the_readme_shows_nothing_from_before(tmp_path: Path, script: dict[str, Any]) -> None:
@@ -172,6 +172,51 @@ def test_every_contest_stands_beside_the_others_whatever_it_is_about(tmp_path: P
     assert [row.split(" | ")[1] for row in rows] == ["devices at 5 %", "arrived / lacked, spectra", "accuracy lost"]
     assert [said in row for row, said in zip(rows, ("behind", "ahead", "nobody can tell"), strict=True)] == [True] * 3
     assert not any("next best" in row for row in script["claims"](found))
+
+
+def test_the_small_scale_has_a_section_of_what_was_measured_there_today(tmp_path: Path, script: dict[str, Any]) -> None:
+    """First claims alone, at each of their points; a record of an earlier rule or learner stays out of it."""
+    folders = [*_saved(tmp_path / "paper", earlier=False), tmp_path / "small"]
+    assert "## The small scale" not in script["page"](folders)
+    texts = {
+        "accuracy over no exchange, one label (SVHN)": "reproduced",
+        "accuracy over no exchange, one label (CIFAR-10)": "not reproduced",
+        "score, ours above the next best method on the same terms (SVHN)": "behind",
+        "another claim": "reproduced",
+    }
+    verdict = [Verdict(text, "ours, our settings", "1.4", "1.5 [1.4, 1.6]", said, 3) for text, said in texts.items()]
+    record = Findings(
+        "skew", "Skew", figure="Fig. 7d", scale="small", verdicts=tuple(verdict), rule=RULE, learner=LEARNER
+    )
+    for name, rule in (("skew", RULE), ("energy", RULE - 1)):
+        (tmp_path / "small" / name).mkdir(parents=True)
+        replace(record, name=name, rule=rule).save(tmp_path / "small" / name)
+    section = script["page"](folders).partition("## The small scale")[2]
+    assert [row.split(" | ")[1] for row in section.splitlines() if row.startswith("| `")] == [
+        "score, SVHN",
+        *list(texts)[:2],
+    ]
+    assert "behind" in section
+    assert "`energy`" not in section
+
+
+def test_parts_that_train_nobody_are_beside_the_older_whole_record(
+    tmp_path: Path, script: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither takes the place of the other; a system that has no column of its own is named with its number."""
+    folders = [tmp_path / scale for scale in ("paper", "small", "exchange")]
+    systems = {"ours, our settings": "0.2 [0.1, 0.3]", "closest": "0.4 [0.3, 0.5]"}
+    verdict = [Verdict("success", name, "rises", number, "reproduced", 3) for name, number in systems.items()]
+    record = Findings("dynamic", "Dynamic", scale="paper", verdicts=tuple(verdict), rule=RULE, learner=LEARNER)
+    for folder, rule in zip(folders[::2], (RULE - 1, RULE), strict=True):
+        (folder / "dynamic").mkdir(parents=True)
+        replace(record, rule=rule).save(folder / "dynamic")
+    monkeypatch.setitem(script["page"].__globals__, "HEADLINE", {})
+    before, _, part = script["page"](folders).partition("## Parts that train nobody")
+    assert "| `dynamic` , paper, *measured before*, 3 | success; closest: 0.4 [0.3, 0.5] |" in before
+    assert (
+        "| `dynamic` , paper, 3 | success; closest: 0.4 [0.3, 0.5] + | rises |  |  |  |  | 0.2 [0.1, 0.3] + |" in part
+    )
 
 
 def test_where_one_link_is_said_other_numbers_of_links_are_named(script: dict[str, Any]) -> None:

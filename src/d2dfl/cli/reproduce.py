@@ -77,6 +77,7 @@ def _measured(
                 workers=options.workers,
                 resume=options.resume,
                 show=options.show,
+                exchange_only=options.exchange_only,
                 watched=told,
             )
             tell = _told(show, session, request)

@@ -13,10 +13,11 @@ from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.findings.charts import rounds_text
 from d2dfl.paper.catalogue import claims_of
 from d2dfl.paper.experiment import Experiment
-from d2dfl.paper.results import Results
+from d2dfl.paper.results import Results, Shown
 from d2dfl.paper.verdicts import LEARNER, RULE, verdicts
 from d2dfl.report.findings import Findings, spanned
 from d2dfl.storage import make_folder
+from d2dfl.terminal import UNKNOWN
 from d2dfl.words import counted
 
 
@@ -35,6 +36,9 @@ def save_findings(
         # Where cells are missing there are means over nothing; they show as such.
         warnings.simplefilter("ignore", RuntimeWarning)
         shown = experiment.show(results)
+    untrained = experiment.trains and not any(cell.trains for cell in cells)
+    if untrained:  # what a training fills is left out, not shown empty
+        shown = _filled(shown)
     claims = claims_of(name)
     folder = out / experiment.name
     make_folder(folder)
@@ -57,10 +61,12 @@ def save_findings(
         maps=shown.maps,
         pictures=shown.pictures,
         notes=shown.notes,
-        command=f"d2dfl reproduce {shlex.quote(name)} --scale {scale} --seeds {seeds}",
+        command=f"d2dfl reproduce {shlex.quote(name)} --scale {scale} --seeds {seeds}{' --exchange-only' * untrained}",
     )
     missing = len(cells) - len(values)
     notes = [f"{missing} of {len(cells)} cells were not measured"] if missing else []
+    if untrained:
+        notes.append("Only what ends with the exchange was measured: claims about what models learn are not here.")
     if scale == "tiny" and not experiment.setting:
         notes.append(
             "This scale shows that everything runs; its data stand in for the paper's, whose name they bear here."
@@ -68,6 +74,12 @@ def save_findings(
     found = replace(found, notes=(*found.notes, *notes))
     found.save(folder)
     return found
+
+
+def _filled(shown: Shown) -> Shown:
+    """Tables and charts with something in them."""
+    tables = [table for table in shown.tables if any(cell != UNKNOWN for row in table.rows for cell in row[1:])]
+    return replace(shown, tables=tuple(tables), charts=tuple(chart for chart in shown.charts if chart.lines))
 
 
 def _sentence(experiment: Experiment, cells: Sequence[Cell]) -> str:

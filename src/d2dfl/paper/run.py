@@ -58,6 +58,7 @@ class ReproductionRequest:
     workers: int | None = None
     resume: bool = False
     show: bool = False  # measure nothing, show what is there
+    exchange_only: bool = False  # only what ends with the exchange: cells that train are left out
     watched: Path | None = None  # where workers tell of their discoveries, for a live view
 
 
@@ -182,6 +183,11 @@ def _cells(
     failures: list[Failure] = []
     for name, experiment in experiments.items():
         own = experiment.cells(request.scale, request.seeds)
+        if request.exchange_only and experiment.trains:
+            own = [cell for cell in own if not cell.trains]
+            if not own:
+                failures.append(Failure(name, "all of it trains: measure it without --exchange-only"))
+                continue
         try:
             for config in {cell.config.data.dataset: cell.config for cell in own}.values():
                 if not request.show:

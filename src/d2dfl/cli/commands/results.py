@@ -35,6 +35,9 @@ class Reproduce:
     ] = None
     resume: Annotated[bool, typer.Option("--resume", help="Measure only what is missing in --out.")] = False
     show: Annotated[bool, typer.Option("--show", help="Measure nothing: show what --out holds.")] = False
+    exchange_only: Annotated[
+        bool, typer.Option("--exchange-only", help="Leave out all that trains: minutes, and no GPU.")
+    ] = False
     out: Annotated[
         Path | None,
         typer.Option(

@@ -41,7 +41,7 @@ from d2dfl.rng import stream
 GROUP = 4  # devices that play against each other while links are rated
 BEST = 10  # links of a training system that count as right
 MESSAGES_PER_DEVICE = 2  # features to the server, a link back
-KEPT = 8  # trained nets
+KEPT = 64  # trained nets: points of a sweep ask for those of the same seeds again
 _kept: dict[tuple[object, ...], tuple[Net, Gauge]] = {}
 
 
