@@ -178,7 +178,9 @@ def test_resume_takes_what_is_there_and_a_new_run_nothing(tmp_path: Path) -> Non
 
 def test_what_ends_with_the_exchange_can_be_measured_alone(tmp_path: Path) -> None:
     """Claims that take a training are left out, and said to be; what has no other part is refused."""
-    done = reproduce(ReproductionRequest(["trust", "curve-regression"], "tiny", tmp_path, seeds=1, workers=1, exchange_only=True))
+    done = reproduce(
+        ReproductionRequest(["trust", "curve-regression"], "tiny", tmp_path, seeds=1, workers=1, exchange_only=True)
+    )
     (found,) = done.findings
     assert [item.key for item in done.failures] == ["curve-regression"]
     assert "all of it trains" in done.failures[0].reason
