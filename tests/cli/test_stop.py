@@ -47,8 +47,8 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
 
     save = Checkpoints.save
 
-    def then_stop(self: Checkpoints, states: object, trainings: int) -> None:
-        save(self, states, trainings)  # type: ignore[arg-type]
+    def then_stop(self: Checkpoints, *plan: object) -> None:
+        save(self, *plan)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
@@ -83,8 +83,8 @@ def test_a_folder_knows_its_own_settings(
 
     save = Checkpoints.save
 
-    def then_stop(self: Checkpoints, states: object, trainings: int) -> None:
-        save(self, states, trainings)  # type: ignore[arg-type]
+    def then_stop(self: Checkpoints, *plan: object) -> None:
+        save(self, *plan)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
     assert call(monkeypatch, *COMPARE, "--out", "whole") == 0

@@ -84,8 +84,8 @@ def _cut(task: GridTask, folder: Path, at: int) -> list[int]:
     began: list[int] = []
     save, load = Checkpoints.save, Checkpoints.state
 
-    def dying(self: Checkpoints, states: Mapping[int, State], trainings: int) -> None:
-        save(self, states, trainings)
+    def dying(self: Checkpoints, states: Mapping[int, State], trainings: int, rounds: int) -> None:
+        save(self, states, trainings, rounds)
         if max(state.round for state in states.values()) == at:
             raise CutError
 
