@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from d2dfl.peer.auditing import exported_audit, verify_audit
 from d2dfl.peer.datapoints import arrays, dataset, take_in
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.preflight import check_clock
+from d2dfl.peer.store.audit import chained
 from d2dfl.peer.store.operations import Erase, Fact, Note, Spend
 from d2dfl.peer.store.store import Store, StoreFullError
 
@@ -248,3 +250,28 @@ def test_two_processes_cannot_have_the_store_at_once(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError):
         reader.db.execute("DELETE FROM audit")
     assert os.stat(tmp_path / "store.db").st_size > 0
+
+
+def test_who_knows_two_heads_cannot_guess_the_line_between_them() -> None:
+    """Heads are told to all members; lines say who was refused what."""
+    store = Store(":memory:", OWN)
+    heads = [store.head]
+    for _ in range(2):
+        store.apply([Note("not-given", b"x" * 32, points=10, text="3: the policy does not grant it")], NOON_S)
+        heads.append(store.head)
+    for (number, before), (_, after) in pairwise(heads):
+        guess = {"line": number + 1, "time": NOON_S, "kind": "not-given", "peer": (b"x" * 32).hex(), "points": 10}
+        guess["text"] = "3: the policy does not grant it"
+        assert chained(before, json.dumps(guess, sort_keys=True, separators=(",", ":")).encode()) != after
+    salts = [json.loads(content)["salt"] for _, content, _ in store.audit()]
+    other = Store(":memory:", OWN)
+    other.apply([Note("stopped")], NOON_S)
+    salts += [json.loads(content)["salt"] for _, content, _ in other.audit()]
+    assert len(set(salts)) == 3
+
+
+def test_an_id_of_a_transfer_tells_nothing_of_what_it_carries() -> None:
+    """Ids stand in audits that are handed out: two devices with the same datapoints and count have different ones."""
+    one, other = Small().peers
+    assert one.new_id(b"the same") == one.new_id(b"the same") != one.new_id(b"another")
+    assert one.new_id(b"the same")[32:] != other.new_id(b"the same")[32:]

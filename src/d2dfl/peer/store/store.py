@@ -4,6 +4,7 @@ Rollback journal and synchronous=EXTRA: after a transaction has ended it survive
 has a bug there. Deleted datapoints are overwritten in the file (secure_delete).
 """
 
+import hmac
 import json
 import os
 import secrets
@@ -124,6 +125,10 @@ class Store:
     def fact(self, name: str) -> Any:
         found = self.db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return None if found is None else found[0]
+
+    def secret(self, purpose: bytes) -> bytes:
+        """32 bytes that only this store can make."""
+        return hmac.digest(bytes(self.fact("secret")), purpose, "sha256")
 
     def last_seen(self, sender: bytes) -> tuple[int, int]:
         found = self.db.execute("SELECT run, counter FROM seen WHERE sender = ?", (sender,)).fetchone()
