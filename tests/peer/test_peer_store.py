@@ -232,6 +232,14 @@ def test_exported_audits_are_compared(tmp_path: Path) -> None:
     path.write_text(json.dumps({"lines": 3}))
     with pytest.raises(UserError, match="is no audit"):
         verify_audit(home, [path])
+    store.db.execute("INSERT INTO heads VALUES (?, 7, ?)", (bytes(32), bytes(32)))  # a third one, which told the other
+    other["heads"] = [[[], [1], {}]]
+    path.write_text(json.dumps(other))
+    assert verify_audit(home, [path])  # of nobody
+    other["heads"] = [["00" * 32, 7, "11" * 32]]
+    path.write_text(json.dumps(other))
+    with pytest.raises(UserError, match="two stories: 0000000000000000 told others another line 7"):
+        verify_audit(home, [path])
 
 
 def test_a_clock_that_went_back_is_refused(tmp_path: Path) -> None:
