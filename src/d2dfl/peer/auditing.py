@@ -60,7 +60,9 @@ def _hear(told: Heads, teller: Any, path: Path) -> None:
     for peer, number, hash_ in teller["heads"]:
         place = str(peer), str(number)
         if number and told.setdefault(place, str(hash_)) != str(hash_):
-            raise UserError(f"{path}: two stories: {place[0][:16]} told others another line {place[1]:.20} of its audit")
+            raise UserError(
+                f"{path}: two stories: {place[0][:16]} told others another line {place[1]:.20} of its audit"
+            )
 
 
 def _compare(mine: dict[str, Any], other: Any, path: Path) -> None:
