@@ -64,6 +64,34 @@ def test_a_disk_that_is_really_full_changes_nothing(tmp_path: Path) -> None:
     assert store.audit_fault() is None
 
 
+def test_a_transaction_that_ended_with_an_error_of_the_disk_may_have_happened(tmp_path: Path) -> None:
+    """As where a folder cannot be synced after the journal is gone: what comes next goes by what is in the file."""
+
+    class Odd:
+        def __init__(self, db: sqlite3.Connection) -> None:
+            self.db, self.broken = db, True
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.db, name)
+
+        def execute(self, text: str, *more: object) -> object:
+            found = self.db.execute(text, *more)
+            if text == "COMMIT" and self.broken:
+                self.broken = False
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+                raise error
+            return found
+
+    store = Store(tmp_path / "store.db", OWN)
+    store.db = Odd(store.db)  # type: ignore[assignment]
+    with pytest.raises(StoreFullError):
+        store.apply([Note("one")], NOON_S)
+    store.apply([Note("two")], NOON_S)
+    assert store.audit_fault() is None
+    assert [json.loads(content)["kind"] for _, content, _ in store.audit()] == ["one", "two"]
+
+
 def test_what_is_erased_is_not_in_the_file(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     store = Store(path, OWN)

@@ -112,9 +112,10 @@ class Store:
             self.db.execute("COMMIT")
         except BaseException as error:
             self.head = head
-            if self.db.in_transaction:
-                with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error):
+                if self.db.in_transaction:
                     self.db.execute("ROLLBACK")
+                self.head = self._last_line()  # a disk can fail when all is written already: then it has happened
             if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in UNABLE:
                 raise StoreFullError(str(error)) from None
             raise
