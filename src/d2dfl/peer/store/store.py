@@ -208,6 +208,15 @@ class Store:
         )
         return int(found.fetchone()[0])
 
+    def given_before(self, receiver: bytes, label: str) -> int:
+        """Own datapoints of a label that a receiver was given, and that are still here."""
+        found = self.db.execute(
+            "SELECT count(*) FROM given g JOIN points p ON p.origin = ? AND p.number = g.number "
+            "WHERE g.receiver = ? AND g.label = ? AND p.leaving IS NULL",
+            (self.own, receiver, label),
+        )
+        return int(found.fetchone()[0])
+
     def spent(self, day: int, what: str) -> int:
         found = self.db.execute("SELECT amount FROM days WHERE day = ? AND what = ?", (day, what)).fetchone()
         return 0 if found is None else int(found[0])
