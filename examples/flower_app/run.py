@@ -11,11 +11,13 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +72,10 @@ class Flower:
     def start(self, name: str, *arguments: str) -> None:
         with (self.folder / f"{name}-{len(self.running)}.log").open("wb") as log:
             command = [str(self.venv / "bin" / name), *arguments]
-            self.running.append(subprocess.Popen(command, env=self.environment, stdout=log, stderr=subprocess.STDOUT))
+            started = subprocess.Popen(
+                command, env=self.environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+            self.running.append(started)
 
     def __enter__(self) -> "Flower":
         ports = free_ports(1 + len(self.homes))
@@ -91,11 +96,13 @@ class Flower:
         for process in reversed(self.running):
             process.terminate()
         for process in self.running:
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            with suppress(
+                ProcessLookupError
+            ):  # what it had started itself outlives it: Flower waits for these a second
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def train(self, config: dict[str, float | str]) -> float:
         """Submit the app, and wait for its result."""

@@ -16,8 +16,11 @@ from device_folders import broken, device, grant, shard, write_graph
 
 from calling import call
 from d2dfl.network.files import load_network
+from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.home import Home
-from d2dfl.peer.store.operations import Note
+from d2dfl.peer.reports import preview
+from d2dfl.peer.service import opened
+from d2dfl.peer.store.operations import Fact, Note
 from d2dfl.peer.transports.zenoh import free_ports
 from d2dfl.storage import locked
 
@@ -47,8 +50,6 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     ]
     assert (kitchen.folder / "store.db").read_bytes() == before  # the shards count, and are not taken in yet
     store = kitchen.store()
-    from d2dfl.peer.datapoints import take_in
-
     take_in(store, "data", kitchen.folder, kitchen.settings.labels, time.time())
     store.close()
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
@@ -76,8 +77,6 @@ def test_measured_links_make_a_network(monkeypatch: pytest.MonkeyPatch, capsys: 
     content = {"own": "", "links": {homes[0].key().fingerprint.hex(): link}}
     (homes[1].folder / "links.json").write_text(json.dumps(content))
     for home in homes:
-        from d2dfl.peer.datapoints import take_in
-
         store = home.store()
         take_in(store, "data", home.folder, home.settings.labels, time.time())
         store.close()
@@ -286,3 +285,51 @@ def test_without_the_extra_it_says_how_to_have_it() -> None:
     assert done.stderr.strip() == (
         "d2dfl: a peer needs the package msgspec and cryptography: install it with pip install 'd2dfl[peer]'"
     )
+
+
+@pytest.mark.parametrize("most", [100_000, 3])
+def test_a_preview_is_what_a_run_gives(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Two receivers want the same datapoints, which go to one of them; and a day has a limit."""
+    homes = [device(monkeypatch, name, 7640 + n) for n, name in enumerate(("kitchen", "hall", "attic"))]
+    kitchen = homes[0]
+    assert call(monkeypatch, "peer", "join", "fleet/roster.json", "--home", "kitchen") == 0
+    policy = ""
+    for other in homes[1:]:
+        grant(kitchen, other)
+        policy += (kitchen.folder / "policy.toml").read_text()
+    (kitchen.folder / "policy.toml").write_text(policy)
+    kitchen.sign_policy()
+    settings = (kitchen.folder / "peer.toml").read_text()
+    (kitchen.folder / "peer.toml").write_text(settings.replace("points_a_day = 100000", f"points_a_day = {most}"))
+    kitchen = Home(kitchen.folder)
+    write_graph([[2.0, 1.0, 0.0], [2.0, 2.0, 0.0]], [[0, 2], [0, 1]])
+    rows = preview(kitchen, Path("graph.json"))
+    said = {(row["receiver"], row["label"]): row["would_give"] for row in rows if row["would_give"]}
+    reasons = {(row["receiver"], row["label"]): row["why"] for row in rows if row["why"]}
+    with opened(kitchen) as store:
+        take_in(store, "data", kitchen.folder, kitchen.settings.labels, time.time())
+        peer = kitchen.peer(store, time.time())
+        peer.follow(kitchen.graph(peer.own, Path("graph.json")))
+        peer.tick(time.time())
+        names = {home.key().fingerprint: home.settings.name for home in homes}
+        rows = store.db.execute("SELECT receiver, label, count(*) FROM given GROUP BY receiver, label").fetchall()
+        assert said == {(names[receiver], label): number for receiver, label, number in rows}
+        assert reasons == {(names[who], label): why for (who, label), why in peer.giving.reasons.items()}
+    assert sum(said.values()) == min(most, 4)
+    kept = settings.replace('keep = "move"', 'keep = "copy"')
+    (kitchen.folder / "peer.toml").write_text(kept)
+    with opened(kitchen) as store:
+        store.db.execute("UPDATE points SET leaving = NULL")  # as if they had come there, and had been kept here, too
+    write_graph([[2.0, 2.0, 0.0]], [[0, 2]])
+    again = {row["label"]: row["would_give"] for row in preview(Home(kitchen.folder), Path("graph.json"))}
+    assert again == {label: 2 - said.get(("attic", label), 0) for label in ("cat", "dog")}
+
+
+def test_a_preview_under_an_older_policy_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = broken(monkeypatch)
+    with opened(home) as store:
+        store.apply([Fact("policy", 7)], time.time())
+    assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 2
+    assert "the policy is number 1, and 7 was in force" in capsys.readouterr().err

@@ -78,7 +78,11 @@ def test_without_a_fleet_it_says_how_to_have_one(tmp_path: Path) -> None:
 def test_a_training_that_fails_keeps_its_logs(script: ModuleType, homes: list[Path], tmp_path: Path) -> None:
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)
-    for name, said in (("flwr", "exit 0"), ("flower-superlink", "echo out of order; exit 3"), ("flower-supernode", "")):
+    for name, said in (
+        ("flwr", "exit 0"),
+        ("flower-superlink", "echo out of order; exit 3"),
+        ("flower-supernode", "sleep 600 & echo $!; wait"),
+    ):
         (programs / name).write_text(f"#!/bin/sh\n{said}\n")
         (programs / name).chmod(0o700)
     command = [sys.executable, str(APP / "run.py"), str(homes[0].parent), "--venv", str(tmp_path / "venv")]
@@ -89,6 +93,8 @@ def test_a_training_that_fails_keeps_its_logs(script: ModuleType, homes: list[Pa
     assert "see the logs in" in done.stderr
     logs = Path(done.stderr.strip().rpartition(" ")[2])
     assert (logs / "flower-superlink-0.log").read_text() == "out of order\n"
+    left = Path("/proc") / (logs / "flower-supernode-1.log").read_text().strip() / "cmdline"
+    assert not left.exists() or not left.read_bytes()  # what a node has started ends with it
 
 
 if VENV:

@@ -45,7 +45,9 @@ def test_losses_are_those_since_they_were_last_asked_for() -> None:
     assert link.since_last() is None
     link.hear(9, 1)
     assert link.since_last() == pytest.approx(3 / 4)
-    link.hear(101, 101)  # a new series
+    link.hear(101, 101)  # a new series: what is missing of the one before was lost
+    assert link.since_last() == pytest.approx(91 / 92)
+    link.hear(1, 1)  # its process has started anew
     assert link.since_last() == 0.0
 
 

@@ -16,7 +16,9 @@ from d2dfl.peer.negotiation.attempt import Step
 from d2dfl.peer.negotiation.line import AHEAD, AHEAD_BYTES, Line
 from d2dfl.peer.simulator.devices import signed_policy
 from d2dfl.peer.simulator.talking import Talking, full_mesh
+from d2dfl.peer.wire import messages as wire
 from d2dfl.peer.wire import negotiation as say
+from d2dfl.peer.wire.frames import read_frame
 from d2dfl.peer.wire.messages import WireError
 from d2dfl.rng import stream
 
@@ -230,6 +232,28 @@ def test_a_revocation_in_the_middle_holds_for_all_that_is_said_after_it() -> Non
     assert said
     assert all(not any(vector) for content in said for vector, _ in vectors_of(content))
     assert fleet.talk(1).links() == {}
+
+
+def test_what_is_said_again_after_a_revocation_tells_nothing_either() -> None:
+    """Its introductions are lost, its owner revokes, and they are said again."""
+    _, fleet = both(setting(5), 0, keep=True)
+
+    def introduces(receiver: bytes, frame: bytes) -> bool:
+        body = wire.decode_body(read_frame(frame).body)
+        talk = say.decode_talk(body.content) if isinstance(body, wire.Discovery) else None
+        return isinstance(talk, say.Packet) and isinstance(talk.content, say.Introduction)
+
+    fleet.lose = introduces
+    fleet.run(lambda: any(sender == 1 for sender, _, _ in fleet.bodies(say.Introduction)))
+    before = [content for sender, _, content in fleet.bodies(say.Introduction) if sender == 1]
+    assert any(any(vector) for content in before for vector, _ in vectors_of(content))
+    fleet.seen.clear()
+    fleet.peers[1].set_policy(signed_policy(fleet.owner, 2, {}), fleet.now)
+    fleet.lose = lambda receiver, frame: False
+    fleet.found()
+    again = [content for sender, _, content in fleet.bodies(say.Introduction) if sender == 1]
+    assert len(again) >= len(before)
+    assert not any(any(vector) for content in again for vector, _ in vectors_of(content))
 
 
 def test_what_was_found_is_handed_over_and_kept() -> None:

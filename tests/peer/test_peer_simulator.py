@@ -1,5 +1,8 @@
 """Fleets under thousands of schedules of faults; and broken peers, which the same checks must find."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -36,6 +39,24 @@ def test_the_same_seed_is_the_same_run() -> None:
     assert figures(one) == figures(other)
     assert [d.store.head for d in one.devices] == [d.store.head for d in other.devices]
     assert figures(one) != figures(Fleet(draw(8)).run())
+
+
+def test_the_same_seed_is_the_same_run_in_another_process() -> None:
+    """A failing seed is run again elsewhere, where sets have another order."""
+    code = (
+        "from d2dfl.peer.simulator.fleet import Fleet; from d2dfl.peer.simulator.schedule import draw\n"
+        "for seed in (5001, 5028, 5110): print([d.store.head for d in Fleet(draw(seed)).run().devices])"
+    )
+    runs = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": order},
+            stdout=subprocess.PIPE,
+            check=True,
+        ).stdout
+        for order in ("1", "2", "3")
+    }
+    assert len(runs) == 1
 
 
 def first_failure(seeds: int = 150) -> str:

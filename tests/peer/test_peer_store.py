@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from d2dfl.peer.auditing import exported_audit, verify_audit
 from d2dfl.peer.datapoints import arrays, dataset, take_in
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.preflight import check_clock
+from d2dfl.peer.store.audit import chained
 from d2dfl.peer.store.operations import Erase, Fact, Note, Spend
 from d2dfl.peer.store.store import Store, StoreFullError
 
@@ -60,6 +62,34 @@ def test_a_disk_that_is_really_full_changes_nothing(tmp_path: Path) -> None:
         store.apply([Note("much", text="x" * 100_000)], NOON_S)
     assert store.head[0] == 0
     assert store.audit_fault() is None
+
+
+def test_a_transaction_that_ended_with_an_error_of_the_disk_may_have_happened(tmp_path: Path) -> None:
+    """As where a folder cannot be synced after the journal is gone: what comes next goes by what is in the file."""
+
+    class Odd:
+        def __init__(self, db: sqlite3.Connection) -> None:
+            self.db, self.broken = db, True
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.db, name)
+
+        def execute(self, text: str, *more: object) -> object:
+            found = self.db.execute(text, *more)
+            if text == "COMMIT" and self.broken:
+                self.broken = False
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+                raise error
+            return found
+
+    store = Store(tmp_path / "store.db", OWN)
+    store.db = Odd(store.db)  # type: ignore[assignment]
+    with pytest.raises(StoreFullError):
+        store.apply([Note("one")], NOON_S)
+    store.apply([Note("two")], NOON_S)
+    assert store.audit_fault() is None
+    assert [json.loads(content)["kind"] for _, content, _ in store.audit()] == ["one", "two"]
 
 
 def test_what_is_erased_is_not_in_the_file(tmp_path: Path) -> None:
@@ -230,6 +260,14 @@ def test_exported_audits_are_compared(tmp_path: Path) -> None:
     path.write_text(json.dumps({"lines": 3}))
     with pytest.raises(UserError, match="is no audit"):
         verify_audit(home, [path])
+    store.db.execute("INSERT INTO heads VALUES (?, 7, ?)", (bytes(32), bytes(32)))  # a third one, which told the other
+    other["heads"] = [[[], [1], {}]]
+    path.write_text(json.dumps(other))
+    assert verify_audit(home, [path])  # of nobody
+    other["heads"] = [["00" * 32, 7, "11" * 32]]
+    path.write_text(json.dumps(other))
+    with pytest.raises(UserError, match="two stories: 0000000000000000 told others another line 7"):
+        verify_audit(home, [path])
 
 
 def test_a_clock_that_went_back_is_refused(tmp_path: Path) -> None:
@@ -248,3 +286,28 @@ def test_two_processes_cannot_have_the_store_at_once(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError):
         reader.db.execute("DELETE FROM audit")
     assert os.stat(tmp_path / "store.db").st_size > 0
+
+
+def test_who_knows_two_heads_cannot_guess_the_line_between_them() -> None:
+    """Heads are told to all members; lines say who was refused what."""
+    store = Store(":memory:", OWN)
+    heads = [store.head]
+    for _ in range(2):
+        store.apply([Note("not-given", b"x" * 32, points=10, text="3: the policy does not grant it")], NOON_S)
+        heads.append(store.head)
+    for (number, before), (_, after) in pairwise(heads):
+        guess = {"line": number + 1, "time": NOON_S, "kind": "not-given", "peer": (b"x" * 32).hex(), "points": 10}
+        guess["text"] = "3: the policy does not grant it"
+        assert chained(before, json.dumps(guess, sort_keys=True, separators=(",", ":")).encode()) != after
+    salts = [json.loads(content)["salt"] for _, content, _ in store.audit()]
+    other = Store(":memory:", OWN)
+    other.apply([Note("stopped")], NOON_S)
+    salts += [json.loads(content)["salt"] for _, content, _ in other.audit()]
+    assert len(set(salts)) == 3
+
+
+def test_an_id_of_a_transfer_tells_nothing_of_what_it_carries() -> None:
+    """Ids stand in audits that are handed out: two devices with the same datapoints and count have different ones."""
+    one, other = Small().peers
+    assert one.new_id(b"the same") == one.new_id(b"the same") != one.new_id(b"another")
+    assert one.new_id(b"the same")[32:] != other.new_id(b"the same")[32:]

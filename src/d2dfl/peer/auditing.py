@@ -11,6 +11,8 @@ from d2dfl.peer.store.audit import first_fault
 from d2dfl.peer.store.store import Store
 from d2dfl.storage import read_json
 
+Heads = dict[tuple[str, str], str]  # (peer, lines) → hash, as it was told to anybody
+
 
 def audit_lines(home: Home) -> list[dict[str, Any]]:
     with reading(home) as store:
@@ -44,9 +46,23 @@ def verify_audit(home: Home, against: list[Path]) -> str:
     if fault:
         raise UserError(f"the audit of {home.settings.name} is broken: {fault}")
     mine = exported_audit(home)
+    told: Heads = {}
+    _hear(told, mine, home.folder)
     for path in against:
-        _compare(mine, read_json(path, "an audit that `peer audit show --json` wrote"), path)
+        other = read_json(path, "an audit that `peer audit show --json` wrote")
+        _compare(mine, other, path)
+        _hear(told, other, path)
     return f"{len(mine['lines'])} lines are whole" + (f", and agree with {len(against)} others" if against else "")
+
+
+def _hear(told: Heads, teller: Any, path: Path) -> None:
+    """Refuse a head that was told to somebody else in another way: whoever did that keeps two audits."""
+    for peer, number, hash_ in teller["heads"]:
+        place = str(peer), str(number)
+        if number and told.setdefault(place, str(hash_)) != str(hash_):
+            raise UserError(
+                f"{path}: two stories: {place[0][:16]} told others another line {place[1]:.20} of its audit"
+            )
 
 
 def _compare(mine: dict[str, Any], other: Any, path: Path) -> None:

@@ -43,7 +43,7 @@ class Forgetting:
         )
         for receiver in receivers:
             self.due_s[order, receiver] = now
-        for transfer in stopped:
+        for transfer in sorted(stopped):  # the order of a set is drawn anew in every process
             record = peer.store.outgoing(transfer)
             if record is not None:
                 peer.giving.event(record, "revoked", now)

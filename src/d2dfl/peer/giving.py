@@ -39,8 +39,8 @@ class Giving:
         self.settled: set[bytes] = set()  # for whom the graph has no more, as things stand
         self._look_s = now
 
-    def plan(self, receiver: bytes, label: str, wanted: int, now: float) -> tuple[list[Point], str]:
-        """Datapoints of a label that may go to a receiver now, at most `wanted`; and why no more."""
+    def plan(self, receiver: bytes, label: str, wanted: int, now: float, before: int = 0) -> tuple[list[Point], str]:
+        """Datapoints of a label that may go to a receiver now, at most `wanted`; and why no more. `before`: those that are chosen already."""
         peer = self.peer
         if peer.roster.active(receiver) is None:
             return [], "it is not in the roster"
@@ -48,7 +48,7 @@ class Giving:
         if granted == 0:
             return [], "the policy does not grant it"
         room = granted - peer.store.shown(receiver, label)
-        today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points")
+        today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points") - before
         allowed = max(0, min(wanted, room, today))
         points, cut_short = peer.store.free_points(label, receiver, allowed, peer.limits.memory_bytes)
         if any(size_of(point) > peer.limits.bytes_a_day for point in points):
@@ -60,11 +60,8 @@ class Giving:
     def give(self, receiver: bytes, wanted: dict[str, int], now: float, round_: bytes = b"") -> bytes | None:
         """Make a transfer of at most this, and begin with it; None where nothing may go."""
         peer, points, left = self.peer, list[Point](), self.peer.limits.transfer_points
-        today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points")
         for label, number in sorted(wanted.items()):
-            found, why = self.plan(
-                receiver, label, min(number, left, max(0, today - len(points))) if number else 0, now
-            )
+            found, why = self.plan(receiver, label, min(number, left), now, len(points))
             if why and self.reasons.get((receiver, label)) != why:
                 self.reasons[receiver, label] = why
                 peer.store.apply([Note("not-given", receiver, points=number, text=f"{label}: {why}")], now)

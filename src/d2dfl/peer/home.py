@@ -88,7 +88,11 @@ class Home:
 
     def policy(self, store: Store) -> Policy:
         """The policy in force; raises where peers would share nothing."""
-        return open_policy(self.policy_bytes(), bytes(store.fact("owner")), verify)
+        policy = open_policy(self.policy_bytes(), bytes(store.fact("owner")), verify)
+        newest = int(store.fact("policy") or 0)
+        if policy.number < newest:
+            raise UserError(f"the policy is number {policy.number}, and {newest} was in force: an older one is refused")
+        return policy
 
     def policy_bytes(self) -> bytes:
         return read_bytes(self.folder / "policy.signed", "a signed policy", LARGEST)

@@ -9,7 +9,6 @@ or random source in here.
 """
 
 import hashlib
-import hmac
 import math
 from collections.abc import Sequence
 
@@ -250,15 +249,16 @@ class Peer:
 
     def secret(self, purpose: bytes) -> bytes:
         """32 bytes that only this store can make."""
-        return hmac.digest(bytes(self.store.fact("secret")), purpose, "sha256")
+        return self.store.secret(purpose)
 
     def door(self, sender: bytes, number: int, now: float) -> Spend | None:
         return self.answering.door(sender, number, now)
 
     def new_id(self, about: bytes) -> bytes:
-        """The id of the next transfer or order. What it is about is in it: a store from a backup gives no old id to anything else."""
+        """The id of the next transfer or order, with what it is about in it: a store from a backup gives no old id to anything else.
+        It stands in audits: nobody else can tell what it is about."""
         place = int(self.store.fact("transfers")).to_bytes(8, "big")
-        return self.own + hashlib.sha256(b"d2dfl/id/1" + place + about).digest()[:8]
+        return self.own + self.secret(b"d2dfl/id/1" + place + about)[:8]
 
     def last_seen(self, sender: bytes) -> tuple[int, int]:
         if sender not in self._seen:

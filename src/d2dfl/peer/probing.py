@@ -53,13 +53,13 @@ class Link:
         """A probe of the other came; frames come in order or not at all."""
         if not 0 <= number - first < KEPT or number > MOST:  # nobody who counts as above says this
             return
-        again = number <= self.last  # its process has started anew, and its series with it
+        before, again = self.last, number <= self.last  # again: its process has started anew, and its series with it
         if first != self.series or again:
             began = self.heard and not again and first > self.last
             self.done = (first - self.start, self.heard) if began else (0, 0)
             self.series, self.start, self.heard = first, first if began else number, 0
-            self.last = self.start - 1
-        self.total = self.total[0] + number - self.last, self.total[1] + 1
+            before = before if began else self.start - 1  # the end of the series before may have been lost, too
+        self.total = self.total[0] + number - before, self.total[1] + 1
         self.last, self.heard = number, self.heard + 1
 
     def since_last(self) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any
 from d2dfl.errors import UserError
 from d2dfl.peer.datapoints import look_through
 from d2dfl.peer.discovery import FixedGraph, stored_graph
+from d2dfl.peer.handover.limits import DAY_S
 from d2dfl.peer.home import Home
 from d2dfl.peer.measured import links_of, measured
 from d2dfl.peer.store.store import Store
@@ -108,17 +109,24 @@ def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
                 f"the graph has {getattr(found, 'devices', 0)} devices, and the roster here {len(roster.members)}: "
                 "take the newer one with d2dfl peer join, or run, and another device will bring it"
             )
-        policy, now = home.policy(store), time.time()
+        policy, now, limits = home.policy(store), time.time(), home.settings.limits
+        today = limits.points_a_day - store.spent(int(now // DAY_S), "sent points")
         rows = []
         for receiver, amounts in links.items():
-            for label, wanted in amounts.items():
+            for label, wanted in sorted(amounts.items()):  # as a run goes through them
                 done = 0 if found is None else store.planned(found.round, receiver, label)
                 granted = policy.allowance(receiver, label, now)
-                room = max(0, granted - store.shown(receiver, label))
-                gets = max(0, min(wanted - done, room, own.get(label, 0))) if roster.active(receiver) else 0
+                allowed = max(0, min(wanted - done, granted - store.shown(receiver, label), today))
+                here = own.get(label, 0) - store.given_before(receiver, label)
+                gets = min(allowed, here) if roster.active(receiver) else 0
+                if found is not None:  # else it is what each could get, if no other did
+                    today -= gets
+                    own[label] = own.get(label, 0) - (gets if home.settings.keep == "move" else 0)
+                room = granted - store.shown(receiver, label)
+                why = "" if gets >= wanted - done else _why(here < allowed, granted, room <= allowed)
                 rows.append(
                     {"receiver": roster.name_of(receiver), "label": label, "wanted": wanted, "given": done, "would_give": gets,
-                     "why": _why(wanted - done, gets, granted, room, roster.active(receiver) is not None)}
+                     "why": why if roster.active(receiver) else "it was thrown out of the roster"}
                 )  # fmt: skip
         return rows
 
@@ -139,14 +147,12 @@ def _kept_graph(store: Store) -> FixedGraph | None:
     return None if kept is None or kept.round.hex() == store.fact("graph_done") else kept
 
 
-def _why(wanted: int, gets: int, granted: int, room: int, known: bool) -> str:
-    if not known:
-        return "it was thrown out of the roster"
-    if gets >= wanted:
-        return ""
+def _why(no_more: bool, granted: int, used_up: bool) -> str:
     if granted == 0:
         return "the policy does not grant it"
-    return "the grant's number is used up" if room <= gets else "there are no more"
+    if no_more:
+        return "there are no more"
+    return "the grant's number is used up" if used_up else "the day's limit is reached"
 
 
 def namer(home: Home, store: Store) -> Callable[[bytes], str]:

@@ -92,6 +92,7 @@ class Running:
         if now >= self._probe_s:
             self._probe_s = now + (GREET_S if self.peer.greets_only else self.home.settings.probe_s)
             self.peer.probe(now)
+        self._send()  # before another policy is read: what stood under the old one
         if now >= self._look_s and not self.peer.greets_only:
             self._look_s = now + EVERY_S
             self.look(now)

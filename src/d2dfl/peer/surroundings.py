@@ -23,6 +23,12 @@ class PeerSurroundings:
     def visible(self, receiver: bytes, now: float) -> dict[str, int]:
         return self._peer.visible(receiver, now)
 
+    def granted(self, receiver: bytes, now: float) -> dict[str, int]:
+        peer = self._peer
+        if peer.roster.active(receiver) is None:
+            return {}
+        return {label: peer.policy.allowance(receiver, label, now) for label in self.labels}
+
     def held(self) -> tuple[dict[str, int], dict[str, int]]:
         return self._peer.store.counts(), self._peer.store.counts(own_only=True)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from d2dfl.discovery.protocol.messages import Ask, Content, Grant, Introduction, Now, Offer, Request, Vector
+from d2dfl.peer.wire import negotiation as say
 
 Room = list[int]  # [label] datapoints that a receiver may have, as things stand
 
@@ -24,6 +25,15 @@ def told(content: Content, room: Room) -> Content:
         offer = told(content.offer, room)
         assert isinstance(offer, Offer)
         return replace(content, granted=_most(content.granted, room), offer=offer)
+    return content
+
+
+def still(content: say.Content, granted: Room) -> say.Content:
+    """What may be told of a message that was told before and did not come: what has been revoked since goes out of it."""
+    if isinstance(content, say.Available | say.Allocated):
+        return type(content)(tuple(min(value, most) for value, most in zip(content.amounts, granted, strict=True)))
+    if isinstance(content, say.Introduction | say.Offer | say.Grant | say.Now):
+        return say.to_wire(told(say.from_wire(content), granted))
     return content
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from d2dfl.peer.wire.messages import WireError
@@ -64,9 +65,11 @@ class Line:
         """Whether one more may wait for one that is missing."""
         return sum(map(size_of, self.ahead.values())) + size_of(content) <= AHEAD_BYTES
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float, still: Callable[[Content], Content]) -> None:
+        """`still`: what may be told of a message now that it is said again."""
         if now >= self.repeat_s:
-            again = [item for item in list(self.kept)[:AT_ONCE] if item not in self.outbox]
+            out = {number for number, content in self.outbox if content is not None}
+            again = [(number, still(content)) for number, content in list(self.kept)[:AT_ONCE] if number not in out]
             self.outbox += again
             self.repeats += len(again)
             self.pause_s = min(2.0 * self.pause_s, LAST_REPEAT_S)

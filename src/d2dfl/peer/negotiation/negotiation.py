@@ -8,12 +8,13 @@ stands. Messages are numbered between every two (line.py).
 import hashlib
 import math
 from collections import Counter
+from functools import partial
 
 from d2dfl.peer.discovery import Links
 from d2dfl.peer.identity.roster import Roster
+from d2dfl.peer.negotiation import consent
 from d2dfl.peer.negotiation.attempt import Attempt, Step
 from d2dfl.peer.negotiation.calling import Calling
-from d2dfl.peer.negotiation.consent import Room
 from d2dfl.peer.negotiation.learner import Seat
 from d2dfl.peer.negotiation.line import Line
 from d2dfl.peer.negotiation.plan import Plan, Surroundings
@@ -39,7 +40,7 @@ class Negotiation:
         self.calls: Counter[str] = Counter()
         self.began_s = self.ended_s = math.nan
         self._outbox: list[tuple[bytes, bytes]] = []
-        self._rooms: dict[int, tuple[tuple[int, int], Room]] = {}
+        self._rooms: dict[int, tuple[tuple[int, int], consent.Room]] = {}
 
     # DiscoveryProtocol.
 
@@ -97,8 +98,8 @@ class Negotiation:
         if self.attempt is not None:
             self.attempt.tick(now)
             self._carry(now)
-            for line in self.lines.values():
-                line.tick(now)
+            for number, line in self.lines.items():
+                line.tick(now, partial(self._still, number, now))
 
     def take(self) -> list[tuple[bytes, bytes]]:
         for number, line in self.lines.items():
@@ -183,13 +184,18 @@ class Negotiation:
         self.attempt.begin(now)
         self._carry(now)
 
-    def _room(self, other: int, now: float) -> Room:
+    def _room(self, other: int, now: float) -> consent.Room:
         """What a member may have of each label; looked up again when the policy or the store changes, and every second."""
         about = (self.here.consent_number, int(now))
         if self._rooms.get(other, (None, []))[0] != about:
             seen = self.here.visible(self.members[other], now)
             self._rooms[other] = (about, [seen.get(label, 0) for label in self.here.labels])
         return self._rooms[other][1]
+
+    def _still(self, other: int, now: float, content: say.Content) -> say.Content:
+        """What may be told of a message that is said again: the policy may be another one by now."""
+        granted = self.here.granted(self.members[other], now)
+        return consent.still(content, [granted.get(label, 0) for label in self.here.labels])
 
     def _packet(self, sender: bytes, talk: say.Packet, now: float) -> None:
         if self.attempt is None or talk.attempt != self.id or sender not in self.members:

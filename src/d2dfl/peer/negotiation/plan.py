@@ -38,6 +38,9 @@ class Surroundings(Protocol):
         """Changes whenever what may be told has changed."""
 
     def visible(self, receiver: bytes, now: float) -> dict[str, int]: ...
+    def granted(self, receiver: bytes, now: float) -> dict[str, int]:
+        """What the policy lets it have in all, whatever of it is here and was given to it already."""
+
     def held(self) -> tuple[dict[str, int], dict[str, int]]:
         """Datapoints here by label, and those of them that are its own to give."""
 

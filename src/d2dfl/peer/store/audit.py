@@ -1,4 +1,7 @@
-"""The audit: lines that are chained by hashes. Content is one JSON object a line, with digests where there was data."""
+"""The audit: lines that are chained by hashes. Content is one JSON object a line, with digests where there was data.
+
+Heads go to all members, lines do not: so each line has a salt, or who knows two heads could guess what stands between them.
+"""
 
 import hashlib
 import json
@@ -6,11 +9,13 @@ from collections.abc import Iterable
 from typing import Any
 
 START = bytes(32)
+SALT_BYTES = 16
 
 
-def line_of(number: int, time_s: float, kind: str, **more: Any) -> bytes:
+def line_of(number: int, time_s: float, kind: str, salt: bytes, **more: Any) -> bytes:
     """The bytes of a line."""
-    found = {"line": number, "time": round(time_s, 3), "kind": kind, **{k: v for k, v in more.items() if v}}
+    found = {"line": number, "time": round(time_s, 3), "kind": kind, "salt": salt.hex()}
+    found |= {name: value for name, value in more.items() if value}
     return json.dumps(found, sort_keys=True, separators=(",", ":")).encode()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from d2dfl.peer.store import operations as do
-from d2dfl.peer.store.audit import chained, line_of
+from d2dfl.peer.store.audit import SALT_BYTES, chained, line_of
 from d2dfl.peer.wire.messages import decode_points
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ def _seen(store: "Store", op: do.Seen, now: float) -> None:
 
 def _note(store: "Store", op: do.Note, now: float) -> None:
     number, before = store.head
-    more = {"peer": op.peer.hex(), "transfer": op.transfer.hex(), "points": op.points}
-    content = line_of(number + 1, now, op.kind, **more, digest=op.digest.hex(), text=op.text)
+    more = {"peer": op.peer.hex(), "transfer": op.transfer.hex(), "points": op.points, "digest": op.digest.hex()}
+    salt = store.secret(b"d2dfl/audit/1" + number.to_bytes(8, "big"))[:SALT_BYTES]
+    content = line_of(number + 1, now, op.kind, salt, **more, text=op.text)
     store.head = (number + 1, chained(before, content))
     store.db.execute("INSERT INTO audit VALUES (?, ?, ?)", (number + 1, content, store.head[1]))
     store.db.execute("INSERT OR REPLACE INTO facts VALUES ('audit_lines', ?), ('audit_head', ?)", store.head)

@@ -4,6 +4,7 @@ Rollback journal and synchronous=EXTRA: after a transaction has ended it survive
 has a bug there. Deleted datapoints are overwritten in the file (secure_delete).
 """
 
+import hmac
 import json
 import os
 import secrets
@@ -111,9 +112,10 @@ class Store:
             self.db.execute("COMMIT")
         except BaseException as error:
             self.head = head
-            if self.db.in_transaction:
-                with suppress(sqlite3.Error):
+            with suppress(sqlite3.Error):
+                if self.db.in_transaction:
                     self.db.execute("ROLLBACK")
+                self.head = self._last_line()  # a disk can fail when all is written already: then it has happened
             if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in UNABLE:
                 raise StoreFullError(str(error)) from None
             raise
@@ -124,6 +126,10 @@ class Store:
     def fact(self, name: str) -> Any:
         found = self.db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
         return None if found is None else found[0]
+
+    def secret(self, purpose: bytes) -> bytes:
+        """32 bytes that only this store can make."""
+        return hmac.digest(bytes(self.fact("secret")), purpose, "sha256")
 
     def last_seen(self, sender: bytes) -> tuple[int, int]:
         found = self.db.execute("SELECT run, counter FROM seen WHERE sender = ?", (sender,)).fetchone()
@@ -199,6 +205,15 @@ class Store:
         found = self.db.execute(
             "SELECT count(*) FROM given g JOIN outgoing o ON o.id = g.transfer WHERE o.round = ? AND g.receiver = ? AND g.label = ?",
             (round_, receiver, label),
+        )
+        return int(found.fetchone()[0])
+
+    def given_before(self, receiver: bytes, label: str) -> int:
+        """Own datapoints of a label that a receiver was given, and that are still here."""
+        found = self.db.execute(
+            "SELECT count(*) FROM given g JOIN points p ON p.origin = ? AND p.number = g.number "
+            "WHERE g.receiver = ? AND g.label = ? AND p.leaving IS NULL",
+            (self.own, receiver, label),
         )
         return int(found.fetchone()[0])
 
