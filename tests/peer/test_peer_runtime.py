@@ -17,7 +17,9 @@ from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.home import Home, make_home
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.peer.runtime import WISHES, Running
-from d2dfl.peer.transports.memory import Board
+from d2dfl.peer.service import join
+from d2dfl.peer.transports.memory import Board, MemoryTransport
+from d2dfl.storage import locked
 
 LABELS = ("cat", "dog")
 
@@ -148,6 +150,24 @@ def test_wishes_of_other_commands_are_granted_once(two: Two, tmp_path: Path) -> 
     (wishes / "4.json").write_text(json.dumps({"roster": roster}))
     two.go(5)
     assert two.running[0].peer.roster == newer
+
+
+def test_a_new_certificate_is_taken_while_it_runs(two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    renewed: list[bytes] = []
+    monkeypatch.setattr(MemoryTransport, "renew", lambda end: renewed.append(end.own))
+    two.go(5)
+    home, fleet = two.homes[0], FleetFolder(tmp_path / "fleet")
+    before = (home.folder / "certificate.pem").read_bytes()
+    admission = fleet.approve(read_request(home.folder / "kitchen.request"))
+    with locked(home.folder):
+        assert "the new certificate" in join(home, admission)
+    assert (home.folder / "certificate.pem").read_bytes() != before
+    assert renewed == []
+    two.go(8)
+    assert renewed == [two.running[0].peer.own]
+    (home.folder / "certificate.pem").write_bytes(b"none")  # what the transport has read still counts
+    two.go(8)
+    assert len(renewed) == 1
 
 
 def test_links_are_measured_and_written(two: Two) -> None:

@@ -164,17 +164,34 @@ class Home:
             roster = open_roster(document, store.fact("roster_owner"), verify, str(admission))
             if roster.active(self.key().fingerprint) is None:
                 raise UserError(f"{admission} admits other devices than {self.settings.name}")
-            if "certificate" in parts:
-                pem = parts["certificate"].encode()
-                validity(pem, self.key().public, str(admission))
-                check_issued(pem, parts["authority"].encode(), roster.owner, str(admission))
+            self.check_certificates(parts, roster, str(admission))
             old = store.fact("roster")
-            for part in ("certificate", "authority"):
-                if part in parts:
-                    write_whole(self.folder / f"{part}.pem", parts[part].encode())
+            self.write_certificates(parts)
             if old is None or open_roster(bytes(old), roster.owner, verify).number < roster.number:
                 store.apply([Fact("roster_owner", roster.owner), Fact("roster", document)], time.time())
         return roster
+
+    def certificates(self, owner: bytes) -> tuple[bytes, bytes]:
+        """The device's certificate and the one of the roster's owner, as they lie here; refused if they are not these."""
+        path, fence = self.files["certificate"], self.files["authority"]
+        pem, issuer = read_bytes(path, "a certificate", LARGEST), read_bytes(fence, "the owner's certificate", LARGEST)
+        validity(pem, self.key().public, str(path))
+        validity(issuer, owner, str(fence))
+        check_issued(pem, issuer, owner, str(path))
+        return pem, issuer
+
+    def check_certificates(self, parts: dict[str, str], roster: Roster, what: str) -> None:
+        """Refuse an admission with certificates of another device or of somebody else than the roster's owner."""
+        if "certificate" in parts:
+            pem = parts["certificate"].encode()
+            validity(pem, self.key().public, what)
+            check_issued(pem, parts["authority"].encode(), roster.owner, what)
+
+    def write_certificates(self, parts: dict[str, str]) -> None:
+        """What the transport shows and believes; a peer that runs goes on with them within a second."""
+        for part in ("certificate", "authority"):
+            if part in parts:
+                write_whole(self.folder / f"{part}.pem", parts[part].encode())
 
 
 def read_admission(path: Path) -> dict[str, str]:

@@ -71,6 +71,7 @@ class Running:
     _probe_s: float = 0.0
     _links_s: float = 0.0
     _policy: bytes = b""
+    _certificates: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
         self.news = News(self.home)
@@ -103,7 +104,8 @@ class Running:
             self.tell(self.peer)
 
     def look(self, now: float) -> None:
-        """Files that may have changed: the policy, and wishes of other commands."""
+        """Files that may have changed: the policy, certificates, and wishes of other commands."""
+        self._renew()
         with suppress(StoreFullError):
             try:
                 policy = self.home.policy_bytes()
@@ -117,6 +119,14 @@ class Running:
         if now >= self._links_s:
             self._links_s = now + LINKS_S
             self.write_links()
+
+    def _renew(self) -> None:
+        """Certificates that were replaced: links begin anew with them, else they end when the old ones do."""
+        with suppress(UserError):  # none that can be used: those that the transport has read still count
+            found = self.home.certificates(self.peer.roster.owner)
+            if self._certificates not in ((), found):
+                self.transport.renew()
+            self._certificates = found
 
     def _grant_wish(self, path: Path, now: float) -> None:
         try:

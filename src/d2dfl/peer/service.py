@@ -63,11 +63,14 @@ def join(home: Home, admission: Path) -> str:
             roster = home.join(admission)
         return f"{home.settings.name} is in the roster number {roster.number}, with {len(roster.members) - 1} others"
     except TakenError:
-        document = read_admission(admission)["roster"]
+        parts = read_admission(admission)
         with reports.reading(home) as store:
-            open_roster(document.encode(), store.fact("roster_owner"), verify, str(admission))
-        _wish(home, {"roster": document})
-        return "the peer runs: it will look at the roster within a second"
+            roster = open_roster(parts["roster"].encode(), store.fact("roster_owner"), verify, str(admission))
+        home.check_certificates(parts, roster, str(admission))
+        home.write_certificates(parts)
+        _wish(home, {"roster": parts["roster"]})
+        more = " and go on with the new certificate" if "certificate" in parts else ""
+        return f"the peer runs: it will look at the roster{more} within a second"
 
 
 def run(
