@@ -48,10 +48,14 @@ def test_a_round_from_python(tmp_path: Path) -> None:
     with ThreadPoolExecutor() as pool:
         other = pool.submit(peer.run, homes[1], graph, seconds=60.0)
         result = peer.run(homes[0], graph, seconds=60.0, say=said.append)
-        assert other.result() == peer.RunResult(found=True, done=True, short={}, holds=13, open_transfers=0)
-    assert said == ["took in 10 datapoints"]
+        assert other.result() == peer.RunResult(
+            found=True, done=True, short={}, gave={}, got={"kitchen": 3}, holds=13, open_transfers=0
+        )
+    assert said == ["took in 10 datapoints", "gave 3 to hall; got nothing"]
     short = {("hall", "cat"): "the grant's number is used up", ("hall", "dog"): "the policy does not grant it"}
-    assert result == peer.RunResult(found=True, done=True, short=short, holds=7, open_transfers=0)
+    assert result == peer.RunResult(
+        found=True, done=True, short=short, gave={"hall": 3}, got={}, holds=7, open_transfers=0
+    )
     assert [peer.status(home)["holds"] for home in homes] == [{"cat": 2, "dog": 5}, {"cat": 8, "dog": 5}]
     assert peer.forget(homes[0], [0]) == (1, [])  # hall has it
     with pytest.raises(UserError, match="forgotten already"):

@@ -1,5 +1,6 @@
 """A peer's folder: settings, keys, policy, certificate, store. Everything in it is checked when it is opened."""
 
+import datetime
 import json
 import time
 from collections.abc import Iterator
@@ -157,7 +158,7 @@ class Home:
             return NOTHING.number
 
     def join(self, admission: Path) -> Roster:
-        """Take what the roster's owner has signed for this device: an admission, or later a newer roster alone."""
+        """Take what the roster's owner has signed for this device: an admission, or later a newer roster alone. Gives the newest."""
         parts = read_admission(admission)
         document = parts["roster"].encode()
         with _written(self._store_path(), self.key().fingerprint) as store:
@@ -165,10 +166,12 @@ class Home:
             if roster.active(self.key().fingerprint) is None:
                 raise UserError(f"{admission} admits other devices than {self.settings.name}")
             self.check_certificates(parts, roster, str(admission))
-            old = store.fact("roster")
-            self.write_certificates(parts)
-            if old is None or open_roster(bytes(old), roster.owner, verify).number < roster.number:
-                store.apply([Fact("roster_owner", roster.owner), Fact("roster", document)], time.time())
+            document_here = store.fact("roster")
+            here = None if document_here is None else open_roster(bytes(document_here), roster.owner, verify)
+            self.write_certificates(parts, roster.owner)
+            if here is not None and here.number >= roster.number:
+                return here
+            store.apply([Fact("roster_owner", roster.owner), Fact("roster", document)], time.time())
         return roster
 
     def certificates(self, owner: bytes) -> tuple[bytes, bytes]:
@@ -187,11 +190,20 @@ class Home:
             validity(pem, self.key().public, what)
             check_issued(pem, parts["authority"].encode(), roster.owner, what)
 
-    def write_certificates(self, parts: dict[str, str]) -> None:
-        """What the transport shows and believes; a peer that runs goes on with them within a second."""
-        for part in ("certificate", "authority"):
-            if part in parts:
+    def write_certificates(self, parts: dict[str, str], owner: bytes) -> None:
+        """What the transport shows and believes, unless those here last longer; a peer that runs goes on with them within a second."""
+        if "certificate" in parts and not self._last_longer(parts["certificate"].encode(), owner):
+            for part in ("certificate", "authority"):
                 write_whole(self.folder / f"{part}.pem", parts[part].encode())
+
+    def _last_longer(self, other: bytes, owner: bytes) -> bool:
+        """Whether the certificate that is here counts now, and for longer than another."""
+        public = self.key().public
+        try:
+            starts, ends = validity(self.certificates(owner)[0], public, "")
+        except UserError:
+            return False
+        return starts <= datetime.datetime.now(datetime.UTC) and ends > validity(other, public, "")[1]
 
 
 def read_admission(path: Path) -> dict[str, str]:

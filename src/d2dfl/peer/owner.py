@@ -69,9 +69,10 @@ class FleetFolder:
 
     def revoke(self, name: str) -> Roster:
         """Throw a device out; the newer roster spreads with the next device that joins it."""
-        owner, roster = self.key(), self.roster().without(name)
-        write_whole(self.folder / "roster.json", roster.sealed(owner))
-        return roster
+        roster, owner = self.roster(), self.key()
+        newer = roster.without(name)
+        write_whole(self.folder / "roster.json", newer.sealed(owner))
+        return newer
 
     def sign_clusters(self, cluster: Sequence[int], allowance: float) -> Roster:
         """Put the devices into clusters; the newer roster spreads likewise."""

@@ -66,6 +66,13 @@ def status(home: Home) -> dict[str, Any]:
         }
 
 
+def handed_over(store: Store) -> tuple[Counter[bytes], Counter[bytes]]:
+    """Datapoints of all transfers that are over: given to whom, got from whom."""
+    gave = "SELECT receiver, sum(points) FROM outgoing WHERE phase = 'done' GROUP BY receiver"
+    got = "SELECT sender, sum(points) FROM incoming WHERE phase = 'committed' GROUP BY sender"
+    return Counter(dict(store.db.execute(gave))), Counter(dict(store.db.execute(got)))
+
+
 def description(home: Home, now: float) -> dict[str, Any]:
     """What `fleet network` needs of a peer: counts, who may have which label, links."""
     with reading(home) as store:
@@ -156,3 +163,12 @@ def namer(home: Home, store: Store) -> Callable[[bytes], str]:
         return roster.name_of
     except UserError:
         return lambda who: who.hex()[:16]
+
+
+def known_prints(home: Home, store: Store) -> set[bytes]:
+    """Fingerprints of those to whom something may be given, as the roster here knows them; its own is none."""
+    try:
+        roster, _ = home.roster(store)
+    except UserError:
+        return set()
+    return {member.fingerprint for member in roster.others(store.own)}

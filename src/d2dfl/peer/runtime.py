@@ -62,6 +62,7 @@ class Running:
     inbox: "Queue[bytes]"
     clock: Callable[[], float]
     tell: Callable[[Peer], None] = silent  # once links are settled
+    over: Callable[[Peer], None] = silent  # once a round is over
     watch: Callable[[Peer, float], None] = silent  # whenever something may have changed
     _told: bytes = b""  # the round of which it was told
     history: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MOMENTS))  # losses as time goes by
@@ -137,11 +138,15 @@ class Running:
                 self.peer.forgetting.order([int(number) for number in wish["forget"]], now)
         except (UserError, KeyError, TypeError, ValueError, OverflowError):
             pass  # whoever wrote it was told; it must not be tried again
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # a folder, or one that may not be written: nothing that ends a run
+            path.unlink()
 
     def write_links(self) -> None:
         """What is known about links, for `peer export` and `fleet network`."""
-        links = {who.hex(): link.as_dict() for who, link in self.peer.links.items()}
+        links = {
+            who.hex(): {**link.as_dict(), "last_heard_s": self.peer.heard_s.get(who)}
+            for who, link in self.peer.links.items()
+        }
         heard = {who.hex(): link.since_last() for who, link in self.peer.links.items()}
         losses = {who: loss for who, loss in heard.items() if loss is not None}
         if losses:
@@ -172,8 +177,10 @@ class Running:
         end = self.clock() + seconds
         while stay or self.clock() < end:
             self.once()
-            if self.round_over(stay) and not stay:
-                return True
+            if self.round_over(stay):
+                self.over(self.peer)
+                if not stay:
+                    return True
         return False
 
     def round_over(self, stay: bool) -> bool:
