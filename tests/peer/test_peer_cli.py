@@ -69,6 +69,11 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     store.close()
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
     assert "hall: 2 of 5 with label dog (there are no more)" in capsys.readouterr().out
+    settings = (kitchen.folder / "peer.toml").read_text()
+    (kitchen.folder / "peer.toml").write_text(settings.replace("points_a_day = 100000", "points_a_day = 2"))
+    assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
+    assert "hall: 1 of 5 with label dog (the day's limit is reached)" in capsys.readouterr().out
+    (kitchen.folder / "peer.toml").write_text(settings)
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "hall") == 0
     assert (
         capsys.readouterr().out

@@ -12,6 +12,7 @@ from typing import Any
 from d2dfl.errors import UserError
 from d2dfl.peer.datapoints import look_through
 from d2dfl.peer.discovery import FixedGraph, stored_graph
+from d2dfl.peer.handover.limits import DAY_S
 from d2dfl.peer.home import Home
 from d2dfl.peer.measured import links_of, measured
 from d2dfl.peer.store.store import Store
@@ -116,16 +117,18 @@ def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
                 "take the newer one with d2dfl peer join, or run, and another device will bring it"
             )
         policy, now = home.policy(store), time.time()
+        today = home.settings.limits.points_a_day - store.spent(int(now // DAY_S), "sent points")
         rows = []
         for receiver, amounts in links.items():
             for label, wanted in amounts.items():
                 done = 0 if found is None else store.planned(found.round, receiver, label)
                 granted = policy.allowance(receiver, label, now)
                 room = max(0, granted - store.shown(receiver, label))
-                gets = max(0, min(wanted - done, room, own.get(label, 0))) if roster.active(receiver) else 0
+                gets = max(0, min(wanted - done, room, own.get(label, 0), today)) if roster.active(receiver) else 0
+                short = _why(wanted - done, gets, granted, room, today, roster.active(receiver) is not None)
+                today -= 0 if found is None else gets
                 rows.append(
-                    {"receiver": roster.name_of(receiver), "label": label, "wanted": wanted, "given": done, "would_give": gets,
-                     "why": _why(wanted - done, gets, granted, room, roster.active(receiver) is not None)}
+                    {"receiver": roster.name_of(receiver), "label": label, "wanted": wanted, "given": done, "would_give": gets, "why": short}
                 )  # fmt: skip
         return rows
 
@@ -146,14 +149,16 @@ def _kept_graph(store: Store) -> FixedGraph | None:
     return None if kept is None or kept.round.hex() == store.fact("graph_done") else kept
 
 
-def _why(wanted: int, gets: int, granted: int, room: int, known: bool) -> str:
+def _why(wanted: int, gets: int, granted: int, room: int, today: int, known: bool) -> str:
     if not known:
         return "it was thrown out of the roster"
     if gets >= wanted:
         return ""
     if granted == 0:
         return "the policy does not grant it"
-    return "the grant's number is used up" if room <= gets else "there are no more"
+    if room <= gets:
+        return "the grant's number is used up"
+    return "the day's limit is reached" if today <= gets else "there are no more"
 
 
 def namer(home: Home, store: Store) -> Callable[[bytes], str]:
