@@ -45,6 +45,7 @@ def test_a_round_from_python(tmp_path: Path) -> None:
     homes, graph, said = two(tmp_path), tmp_path / "graph.json", list[str]()
     assert all(fine for home in homes for _, fine, _ in peer.check(home))
     assert [(row["label"], row["would_give"]) for row in peer.preview(homes[0], graph)] == [("cat", 3), ("dog", 0)]
+    assert [row["would_give"] for row in peer.preview(homes[0])] == [3, 0]  # as docs/devices.md calls it
     with ThreadPoolExecutor() as pool:
         other = pool.submit(peer.run, homes[1], graph, seconds=60.0)
         result = peer.run(homes[0], graph, seconds=60.0, say=said.append)

@@ -97,7 +97,7 @@ def description(home: Home, now: float) -> dict[str, Any]:
         }
 
 
-def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
+def preview(home: Home, graph: Path | None = None) -> list[dict[str, Any]]:
     """What a run would give now: a row for each receiver and label of the graph, and why less.
 
     Where no graph is found yet: what each member could get at most, and nothing more would even be told to it.

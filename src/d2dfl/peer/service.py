@@ -152,7 +152,7 @@ def _tell(peer: Peer, say: Say) -> None:
 
 def _named(roster: Roster, before: Counter[bytes], now: Counter[bytes]) -> dict[str, int]:
     """What has come since, by the names of those with whom it was."""
-    return {roster.name_of(who): number for who, number in sorted((now - before).items())}
+    return dict(sorted((roster.name_of(who), number) for who, number in (now - before).items()))
 
 
 def _listed(roster: Roster, verb: str, before: Counter[bytes], now: Counter[bytes]) -> str:
