@@ -1,5 +1,6 @@
 """A device's folder of which a part is broken, gone or of somebody else: one sentence, and nothing changes. And how one that stays ends."""
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -55,6 +56,10 @@ def sql(statement: str) -> Callable[[Path], None]:
             lambda f: np.savez(f / "data" / "two.npz", inputs=np.zeros((1, 3)), targets=np.array([0])),
             "two.npz has inputs <f8:3, and others here have <f8:2",
         ),
+        (
+            lambda f: (f / "data" / "one.npz").rename(os.fsdecode(bytes(f / "data") + b"/\xff.npz")),
+            "a name that is no text",
+        ),
         (lambda f: (f / "certificate.pem").write_bytes(b"none"), "no certificate in PEM"),
         (lambda f: (f / "store.db").write_bytes(b"no database" * 500), "cannot use the store"),
         (lambda f: (f / "store.db").write_bytes(b""), "is gone or empty"),
@@ -68,6 +73,7 @@ def sql(statement: str) -> Callable[[Path], None]:
         (sql("UPDATE facts SET value = 12 WHERE name = 'roster'"), "its fact 'roster' is none"),
         (sql("UPDATE facts SET value = 'x' WHERE name = 'run'"), "its fact 'run' is none"),
         (sql("DELETE FROM facts WHERE name = 'roster_owner'"), "its fact 'roster_owner' is none"),
+        (sql("DROP TABLE given"), "its table 'given' is gone"),
         (sql("DELETE FROM facts WHERE name = 'owner'"), "does not know whose policy to obey"),
         (sql("INSERT INTO audit VALUES (1, 'x', 'x')"), "the last line of the audit cannot be read"),
         (
@@ -168,6 +174,17 @@ def test_a_policy_with_an_endless_number_is_not_signed(
     (home.folder / "policy.toml").write_text("[[grant]]\nnumber = " + "9" * 5000)
     assert call(monkeypatch, "peer", "policy", "--sign", "--home", "kitchen") == 2
     assert "not readable as TOML" in capsys.readouterr().err
+
+
+def test_an_older_admission_does_not_bring_an_older_roster_back(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(monkeypatch)
+    device(monkeypatch, "hall", 7607)
+    assert call(monkeypatch, "peer", "join", "fleet/roster.json", "--home", "kitchen") == 0
+    capsys.readouterr()
+    assert call(monkeypatch, "peer", "join", "fleet/kitchen.admission", "--home", "kitchen") == 0
+    assert "kitchen is in the roster number 2, with 1 others" in capsys.readouterr().err
 
 
 def test_a_store_that_is_gone_is_not_made_anew_by_a_join(monkeypatch: pytest.MonkeyPatch) -> None:

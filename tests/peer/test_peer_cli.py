@@ -40,6 +40,22 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     said = capsys.readouterr()
     assert "signed: policy number 2" in said.err
     assert said.out == "grant hall: 100 each of cat, dog, until 2099-01-01\n"
+    (kitchen.folder / "policy.toml").write_text('[[grant]]\nto = "*"\nlabels = ["*"]\nnumber = 1\nuntil = 2099-01-01\n')
+    assert call(monkeypatch, "peer", "policy", "--sign", "--home", "kitchen") == 2
+    wrong = (kitchen.folder / "policy.toml").read_text().replace('"*"\nlabels', '"hall"\nlabels')
+    (kitchen.folder / "policy.toml").write_text(wrong)
+    assert call(monkeypatch, "peer", "policy", "--sign", "--home", "kitchen") == 2
+    assert "give a fingerprint of 64 hexadecimal digits\n" in capsys.readouterr().err  # not "or *", which is refused
+    nobody = 64 * "0"
+    (kitchen.folder / "policy.toml").write_text(wrong.replace('"hall"', f'"{nobody}"'))
+    assert call(monkeypatch, "peer", "policy", "--sign", "--home", "kitchen") == 0
+    assert (
+        capsys.readouterr().out
+        == "grant 0000000000000000 (not in the roster here): 1 each of all labels, until 2099-01-01\n"
+    )
+    grant(kitchen, hall)
+    assert call(monkeypatch, "peer", "policy", "--sign", "--home", "kitchen") == 0
+    capsys.readouterr()
     write_graph([[1.0, 5.0, 2.0]], [[0, 1]])
     before = (kitchen.folder / "store.db").read_bytes()
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
@@ -54,6 +70,11 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     store.close()
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
     assert "hall: 2 of 5 with label dog (there are no more)" in capsys.readouterr().out
+    settings = (kitchen.folder / "peer.toml").read_text()
+    (kitchen.folder / "peer.toml").write_text(settings.replace("points_a_day = 100000", "points_a_day = 2"))
+    assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 0
+    assert "hall: 1 of 5 with label dog (the day's limit is reached)" in capsys.readouterr().out
+    (kitchen.folder / "peer.toml").write_text(settings)
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "hall") == 0
     assert (
         capsys.readouterr().out
@@ -65,6 +86,16 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert [item["name"] for item in json.loads(capsys.readouterr().out)] == ["hall", "kitchen"]
     assert call(monkeypatch, "peer", "status", "--home", "kitchen") == 0
     assert "holds 6 (cat: 2, dog: 2, fox: 2)" in capsys.readouterr().out
+    seen = {"probes": 3, "heard": 3, "loss": 0.0, "round_trip_s": 0.0021}
+    late, never = {**seen, "last_heard_s": 3661.0}, {"probes": 0, "heard": 0, "loss": None, "round_trip_s": None}
+    for link, said_of_it in (
+        (late, "loss 0.000, round trip 2.1 ms, last heard 1970-01-01 01:01:01"),
+        (never, "loss –, round trip –, not heard yet"),
+    ):
+        content = {"links": {hall.key().fingerprint.hex(): link}, "history": [], "signal_dbm": {}}
+        (kitchen.folder / "links.json").write_text(json.dumps(content))
+        assert call(monkeypatch, "peer", "status", "--home", "kitchen") == 0
+        assert f"  link with hall: {said_of_it}\n" in capsys.readouterr().out
 
 
 def test_measured_links_make_a_network(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 from pathlib import Path
 
 import pytest
@@ -166,8 +167,6 @@ def test_bytes_a_second_hold() -> None:
     size = sum(len(body.content) for body in small.sent(say.Piece) if isinstance(body, say.Piece))
     first = size - 400  # the last piece may leave when the others have had their time
     done = [line for line in small.stores[0].audit() if b'"sent"' in line[1]]
-    import json
-
     assert json.loads(done[0][1])["time"] - start >= first / 100.0 - 5.0
 
 
@@ -175,6 +174,7 @@ def test_bytes_and_datapoints_a_day_hold_and_go_on_the_next_day() -> None:
     small = ready(limits=Limits(piece_bytes=400, timeout_s=1.0, bytes_a_day=900, points_a_day=6, longest_timeout_s=600))
     gift(small, {"a": 5})
     assert gift(small, {"b": 5})  # one more today: a sixth
+    assert small.peers[0].giving.reasons == {(small.prints(1), "b"): "the day's limit is reached"}
     assert gift(small, {"b": 4}) is None
     small.wait(100.0)
     day = int(NOON_S // 86_400)
@@ -182,6 +182,18 @@ def test_bytes_and_datapoints_a_day_hold_and_go_on_the_next_day() -> None:
     assert small.stores[0].spent(day, "sent bytes") <= 900
     small.wait(2 * 86_400.0, step=50.0)
     assert small.stores[0].open_outgoing() == []
+
+
+def test_who_may_take_less_than_a_transfer_has_gets_what_it_may() -> None:
+    small = ready()
+    small.peers[1].receiver.limits = Limits(points_a_day=3)
+    small.peers[0].follow(FixedGraph(b"round", {small.prints(1): {"a": 5, "b": 5}}, frozenset()))
+    small.wait(30.0)
+    assert 1 <= len(small.held(1)) - 10 <= 3
+    assert small.peers[0].giving.idle
+    assert "it takes no more now" in small.peers[0].giving.reasons[small.prints(1), "b"]
+    told = [json.loads(line[1]) for line in small.stores[1].audit() if b'"not-taken"' in line[1]]
+    assert "over a limit of this device" in told[0]["text"]
 
 
 def test_what_could_never_leave_within_a_days_bytes_is_not_begun() -> None:

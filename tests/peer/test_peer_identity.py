@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from d2dfl.errors import UserError
 from d2dfl.peer.identity.boxes import KeyBox
-from d2dfl.peer.identity.certificates import authority, certify, validity
+from d2dfl.peer.identity.certificates import authority, certify, check_issued, validity
 from d2dfl.peer.identity.keys import Key, fingerprint, load_key, verify
 from d2dfl.peer.identity.roster import Member, Roster, make_request, open_request, open_roster
 from d2dfl.peer.identity.sealed import seal
@@ -95,8 +95,10 @@ def test_a_roster_grows_without_changing_numbers_of_devices() -> None:
     assert [item.name for item in without.others(b"")] == ["two"]
     with pytest.raises(UserError, match="has a device 'one' already"):
         without.with_member(member("one"))
-    with pytest.raises(UserError, match="has this key already"):
+    with pytest.raises(UserError, match="one was thrown out, and its key stays out"):
         without.with_member(Member("three", first.public, first.box, "127.0.0.1:1"))
+    with pytest.raises(UserError, match="has this key already, as 'two'"):
+        without.with_member(Member("three", second.public, second.box, "127.0.0.1:1"))
     with pytest.raises(UserError, match="no device 'four'"):
         without.without("four")
 
@@ -151,6 +153,21 @@ def test_certificates_are_of_the_device_and_its_address() -> None:
         validity(b"x", key.public, "it")
 
 
+def test_who_is_approved_again_gets_a_certificate_that_lasts(tmp_path: Path) -> None:
+    """The owner's certificate ends after years, too: none of a device counts longer."""
+    fleet, old = FleetFolder(tmp_path / "fleet"), datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1800)
+    owner = fleet.create()
+    (tmp_path / "fleet" / "authority.pem").write_bytes(authority(owner, old))
+    asking = member()
+    first = json.loads(fleet.approve(asking).read_text())
+    again = json.loads(fleet.approve(asking).read_text())
+    assert first["authority"] == again["authority"]  # made anew once
+    for part, public in (("authority", owner.public), ("certificate", asking.public)):
+        _, ends = validity(again[part].encode(), public, part)
+        assert ends > datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1800)
+    check_issued(again["certificate"].encode(), authority(owner, old), owner.public, "one with the old certificate")
+
+
 def test_a_fleet_folder_admits_and_throws_out(tmp_path: Path) -> None:
     fleet = FleetFolder(tmp_path / "fleet")
     with pytest.raises(UserError, match="holds no fleet"):
@@ -165,8 +182,11 @@ def test_a_fleet_folder_admits_and_throws_out(tmp_path: Path) -> None:
     fleet.approve(read_request(request))  # again: the same roster
     assert fleet.roster().number == 1
     assert fleet.revoke("k").active(key.fingerprint) is None
-    with pytest.raises(UserError, match="already"):
+    with pytest.raises(UserError, match="make a new key"):
         fleet.approve(read_request(request))  # a key that was thrown out does not come back
+    with pytest.raises(UserError, match="k is thrown out already"):
+        fleet.revoke("k")
+    assert fleet.roster().number == 2
     os.remove(tmp_path / "fleet" / "fleet.key")
     with pytest.raises(UserError, match="there is no file"):
         fleet.revoke("k")

@@ -181,6 +181,26 @@ def test_members_hear_each_other_and_intruders_are_kept_out(tmp_path: Path) -> N
         ends.close()
 
 
+def test_a_certificate_that_ends_is_replaced_while_the_peer_runs(tmp_path: Path) -> None:
+    ends = Ends(tmp_path)
+    try:
+        first, address, inbox = ends.add([])
+        end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=5)
+        second, _, answers = ends.add([address], days=(end - NOW) / datetime.timedelta(days=1))
+        assert arrives(ends.open[1], first, inbox, b"hello", PATIENCE_S)
+        time.sleep(max(0.0, (end - datetime.datetime.now(datetime.UTC)).total_seconds() + 1.0))
+        assert not arrives(ends.open[1], first, inbox, b"ended", 2.0)
+        address = f"127.0.0.1:{ends.ports[1]}"
+        (tmp_path / "authority.pem").write_bytes(authority(ends.owner, NOW))  # the same key: others believe it
+        member = Member("m1", second.public, KeyBox(second).public, address)
+        (tmp_path / "1.pem").write_bytes(certify(member, ends.owner, NOW))
+        ends.open[1].renew()
+        assert arrives(ends.open[1], first, inbox, b"here again", PATIENCE_S)
+        assert arrives(ends.open[0], second, answers, b"welcome", PATIENCE_S)
+    finally:
+        ends.close()
+
+
 def test_without_a_certificate_nobody_is_heard(tmp_path: Path) -> None:
     import zenoh
 

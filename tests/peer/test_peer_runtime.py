@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from queue import Queue
 
@@ -14,10 +15,13 @@ pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 from d2dfl.peer import runtime
 from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.discovery import GraphFile
-from d2dfl.peer.home import Home, make_home
+from d2dfl.peer.home import Home, make_home, read_admission
+from d2dfl.peer.identity.certificates import certify
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.peer.runtime import WISHES, Running
-from d2dfl.peer.transports.memory import Board
+from d2dfl.peer.service import join
+from d2dfl.peer.transports.memory import Board, MemoryTransport
+from d2dfl.storage import locked
 
 LABELS = ("cat", "dog")
 
@@ -140,14 +144,37 @@ def test_wishes_of_other_commands_are_granted_once(two: Two, tmp_path: Path) -> 
     (wishes / "1.json").write_text('{"forget": [0, 1]}')
     (wishes / "2.json").write_text('{"forget": [999]}')
     (wishes / "3.json").write_text("no wish")
+    (wishes / "5.json").mkdir()
     newer = FleetFolder(tmp_path / "fleet").revoke("hall")
     two.go()
     assert two.counts(1) == {"cat": 12, "dog": 14}
-    assert list(wishes.iterdir()) == []
+    assert [path.name for path in wishes.iterdir()] == ["5.json"]
     roster = (tmp_path / "fleet" / "roster.json").read_text()
     (wishes / "4.json").write_text(json.dumps({"roster": roster}))
     two.go(5)
     assert two.running[0].peer.roster == newer
+
+
+def test_a_new_certificate_is_taken_while_it_runs(two: Two, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    renewed: list[bytes] = []
+    monkeypatch.setattr(MemoryTransport, "renew", lambda end: renewed.append(end.own))
+    two.go(5)
+    home, fleet = two.homes[0], FleetFolder(tmp_path / "fleet")
+    before = (home.folder / "certificate.pem").read_bytes()
+    admission = fleet.approve(read_request(home.folder / "kitchen.request"))
+    with locked(home.folder):
+        assert "the new certificate" in join(home, admission)
+    assert (home.folder / "certificate.pem").read_bytes() != before
+    assert renewed == []
+    two.go(8)
+    assert renewed == [two.running[0].peer.own]
+    sooner = certify(read_request(home.folder / "kitchen.request"), fleet.key(), datetime.now(UTC), days=100)
+    older = read_admission(admission) | {"certificate": sooner.decode()}
+    home.write_certificates(older, fleet.roster().owner)
+    assert (home.folder / "certificate.pem").read_bytes() == json.loads(admission.read_text())["certificate"].encode()
+    (home.folder / "certificate.pem").write_bytes(b"none")  # what the transport has read still counts
+    two.go(8)
+    assert len(renewed) == 1
 
 
 def test_links_are_measured_and_written(two: Two) -> None:

@@ -45,13 +45,18 @@ def test_a_round_from_python(tmp_path: Path) -> None:
     homes, graph, said = two(tmp_path), tmp_path / "graph.json", list[str]()
     assert all(fine for home in homes for _, fine, _ in peer.check(home))
     assert [(row["label"], row["would_give"]) for row in peer.preview(homes[0], graph)] == [("cat", 3), ("dog", 0)]
+    assert [row["would_give"] for row in peer.preview(homes[0])] == [3, 0]  # as docs/devices.md calls it
     with ThreadPoolExecutor() as pool:
         other = pool.submit(peer.run, homes[1], graph, seconds=60.0)
         result = peer.run(homes[0], graph, seconds=60.0, say=said.append)
-        assert other.result() == peer.RunResult(found=True, done=True, short={}, holds=13, open_transfers=0)
-    assert said == ["took in 10 datapoints"]
+        assert other.result() == peer.RunResult(
+            found=True, done=True, short={}, gave={}, got={"kitchen": 3}, holds=13, open_transfers=0
+        )
+    assert said == ["took in 10 datapoints", "gave 3 to hall; got nothing"]
     short = {("hall", "cat"): "the grant's number is used up", ("hall", "dog"): "the policy does not grant it"}
-    assert result == peer.RunResult(found=True, done=True, short=short, holds=7, open_transfers=0)
+    assert result == peer.RunResult(
+        found=True, done=True, short=short, gave={"hall": 3}, got={}, holds=7, open_transfers=0
+    )
     assert [peer.status(home)["holds"] for home in homes] == [{"cat": 2, "dog": 5}, {"cat": 8, "dog": 5}]
     assert peer.forget(homes[0], [0]) == (1, [])  # hall has it
     with pytest.raises(UserError, match="forgotten already"):

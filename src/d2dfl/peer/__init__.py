@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from d2dfl.peer.auditing import audit_lines, verify_audit
     from d2dfl.peer.datapoints import dataset
     from d2dfl.peer.home import Home, make_home
     from d2dfl.peer.owner import FleetFolder, read_request
@@ -23,6 +24,7 @@ __all__ = [
     "Peer",
     "RunResult",
     "Store",
+    "audit_lines",
     "check",
     "dataset",
     "forget",
@@ -32,6 +34,7 @@ __all__ = [
     "read_request",
     "run",
     "status",
+    "verify_audit",
 ]
 _HOMES = {
     "FleetFolder": "owner",
@@ -39,6 +42,7 @@ _HOMES = {
     "Peer": "peer",
     "RunResult": "service",
     "Store": "store.store",
+    "audit_lines": "auditing",
     "check": "preflight",
     "dataset": "datapoints",
     "forget": "service",
@@ -48,6 +52,7 @@ _HOMES = {
     "read_request": "owner",
     "run": "service",
     "status": "reports",
+    "verify_audit": "auditing",
 }
 
 

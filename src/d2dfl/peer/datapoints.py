@@ -96,6 +96,10 @@ def look_through(store: Store, source: str, home: Path, labels: tuple[str, ...])
     known = {name: bytes(digest) for name, digest in store.db.execute("SELECT name, digest FROM shards")}
     form = store.form()
     for shard in read_shards(source, home):
+        try:
+            shard.name.encode()
+        except UnicodeEncodeError:
+            raise UserError(f"the shard {shard.name!r:.60} has a name that is no text: give it another") from None
         new = shard.name not in known
         if new:
             found = form_of(shard, labels)

@@ -19,6 +19,7 @@ FINAL = ("committed", "refused")
 LONGEST_PAUSE_S = 3600.0
 AT_ONCE = 2  # transfers of a round that one receiver has before it
 LOOK_S = 10.0  # how often what the graph wants is compared with what was planned, beside whenever something has changed
+NOT_TAKEN = "it takes no more now: its limits, or labels or inputs that it does not know"
 SOON_S = 1.0  # while the discovery goes on
 
 
@@ -36,11 +37,12 @@ class Giving:
         self.reasons: dict[tuple[bytes, str], str] = {}  # why less is given than the graph wants
         self.pause_s: dict[bytes, float] = {}  # who has not taken a transfer is not asked again at once
         self.refusals: dict[bytes, int] = {}
+        self.fits: dict[bytes, int] = {}  # datapoints of a transfer that one may take, as far as it is known
         self.settled: set[bytes] = set()  # for whom the graph has no more, as things stand
         self._look_s = now
 
-    def plan(self, receiver: bytes, label: str, wanted: int, now: float, before: int = 0) -> tuple[list[Point], str]:
-        """Datapoints of a label that may go to a receiver now, at most `wanted`; and why no more. `before`: those that are chosen already."""
+    def plan(self, receiver: bytes, label: str, wanted: int, today: int, now: float) -> tuple[list[Point], str]:
+        """Datapoints of a label that may go to a receiver now, at most `wanted` and what the day leaves; and why no more."""
         peer = self.peer
         if peer.roster.active(receiver) is None:
             return [], "it is not in the roster"
@@ -48,7 +50,6 @@ class Giving:
         if granted == 0:
             return [], "the policy does not grant it"
         room = granted - peer.store.shown(receiver, label)
-        today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points") - before
         allowed = max(0, min(wanted, room, today))
         points, cut_short = peer.store.free_points(label, receiver, allowed, peer.limits.memory_bytes)
         if any(size_of(point) > peer.limits.bytes_a_day for point in points):
@@ -59,9 +60,10 @@ class Giving:
 
     def give(self, receiver: bytes, wanted: dict[str, int], now: float, round_: bytes = b"") -> bytes | None:
         """Make a transfer of at most this, and begin with it; None where nothing may go."""
-        peer, points, left = self.peer, list[Point](), self.peer.limits.transfer_points
+        peer, points, left = self.peer, list[Point](), self.fits.get(receiver, self.peer.limits.transfer_points)
+        today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points")
         for label, number in sorted(wanted.items()):
-            found, why = self.plan(receiver, label, min(number, left), now, len(points))
+            found, why = self.plan(receiver, label, min(number, left), max(0, today - len(points)), now)
             if why and self.reasons.get((receiver, label)) != why:
                 self.reasons[receiver, label] = why
                 peer.store.apply([Note("not-given", receiver, points=number, text=f"{label}: {why}")], now)
@@ -116,10 +118,7 @@ class Giving:
             self.peer.store.apply([*more, *outcome.operations], now)
         if outcome.progress.over:
             del self.progress[record.id]
-            if outcome.progress.state == "returned":
-                times = self.refusals[record.receiver] = self.refusals.get(record.receiver, 0) + 1
-                pause = min(self.peer.limits.longest_timeout_s * 2 ** min(times - 1, 16), LONGEST_PAUSE_S)
-                self.pause_s[record.receiver] = now + pause
+            self._ended(record, event, outcome.progress.state == "done", now)
         else:
             self.progress[record.id] = outcome.progress
         for message in outcome.messages:
@@ -127,6 +126,22 @@ class Giving:
         if outcome.progress.over:
             self.settled.discard(record.receiver)
             self._look_s = now  # another may begin
+
+    def _ended(self, record: Outgoing, event: str, done: bool, now: float) -> None:
+        """What the end of a transfer says of the next: one that was refused unseen may have been too large for the limits there."""
+        receiver, most = record.receiver, self.peer.limits.transfer_points
+        if done:
+            self.fits[receiver] = min(most, 2 * self.fits.get(receiver, most))
+            self.refusals.pop(receiver, None)
+            return
+        if event == "refused":
+            self.reasons.update({(receiver, label): NOT_TAKEN for label, _ in record.labels})
+            self.fits[receiver] = max(1, record.points // 4)
+            if record.points > 1 and not record.exposed:
+                return
+        times = self.refusals[receiver] = self.refusals.get(receiver, 0) + 1
+        pause = min(self.peer.limits.longest_timeout_s * 2 ** min(times - 1, 16), LONGEST_PAUSE_S)
+        self.pause_s[receiver] = now + pause
 
     def on_status(self, sender: bytes, body: Status, seen: Seen, now: float) -> None:
         """What a receiver says of a transfer."""

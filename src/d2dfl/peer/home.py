@@ -1,5 +1,6 @@
 """A peer's folder: settings, keys, policy, certificate, store. Everything in it is checked when it is opened."""
 
+import datetime
 import json
 import time
 from collections.abc import Iterator
@@ -161,24 +162,52 @@ class Home:
             return NOTHING.number
 
     def join(self, admission: Path) -> Roster:
-        """Take what the roster's owner has signed for this device: an admission, or later a newer roster alone."""
+        """Take what the roster's owner has signed for this device: an admission, or later a newer roster alone. Gives the newest."""
         parts = read_admission(admission)
         document = parts["roster"].encode()
         with _written(self._store_path(), self.key().fingerprint) as store:
             roster = open_roster(document, store.fact("roster_owner"), verify, str(admission))
             if roster.active(self.key().fingerprint) is None:
                 raise UserError(f"{admission} admits other devices than {self.settings.name}")
-            if "certificate" in parts:
-                pem = parts["certificate"].encode()
-                validity(pem, self.key().public, str(admission))
-                check_issued(pem, parts["authority"].encode(), roster.owner, str(admission))
-            old = store.fact("roster")
-            for part in ("certificate", "authority"):
-                if part in parts:
-                    write_whole(self.folder / f"{part}.pem", parts[part].encode())
-            if old is None or open_roster(bytes(old), roster.owner, verify).number < roster.number:
-                store.apply([Fact("roster_owner", roster.owner), Fact("roster", document)], time.time())
+            self.check_certificates(parts, roster, str(admission))
+            document_here = store.fact("roster")
+            here = None if document_here is None else open_roster(bytes(document_here), roster.owner, verify)
+            self.write_certificates(parts, roster.owner)
+            if here is not None and here.number >= roster.number:
+                return here
+            store.apply([Fact("roster_owner", roster.owner), Fact("roster", document)], time.time())
         return roster
+
+    def certificates(self, owner: bytes) -> tuple[bytes, bytes]:
+        """The device's certificate and the one of the roster's owner, as they lie here; refused if they are not these."""
+        path, fence = self.files["certificate"], self.files["authority"]
+        pem, issuer = read_bytes(path, "a certificate", LARGEST), read_bytes(fence, "the owner's certificate", LARGEST)
+        validity(pem, self.key().public, str(path))
+        validity(issuer, owner, str(fence))
+        check_issued(pem, issuer, owner, str(path))
+        return pem, issuer
+
+    def check_certificates(self, parts: dict[str, str], roster: Roster, what: str) -> None:
+        """Refuse an admission with certificates of another device or of somebody else than the roster's owner."""
+        if "certificate" in parts:
+            pem = parts["certificate"].encode()
+            validity(pem, self.key().public, what)
+            check_issued(pem, parts["authority"].encode(), roster.owner, what)
+
+    def write_certificates(self, parts: dict[str, str], owner: bytes) -> None:
+        """What the transport shows and believes, unless those here last longer; a peer that runs goes on with them within a second."""
+        if "certificate" in parts and not self._last_longer(parts["certificate"].encode(), owner):
+            for part in ("certificate", "authority"):
+                write_whole(self.folder / f"{part}.pem", parts[part].encode())
+
+    def _last_longer(self, other: bytes, owner: bytes) -> bool:
+        """Whether the certificate that is here counts now, and for longer than another."""
+        public = self.key().public
+        try:
+            starts, ends = validity(self.certificates(owner)[0], public, "")
+        except UserError:
+            return False
+        return starts <= datetime.datetime.now(datetime.UTC) and ends > validity(other, public, "")[1]
 
 
 def read_admission(path: Path) -> dict[str, str]:

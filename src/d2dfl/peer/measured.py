@@ -44,7 +44,7 @@ def _is_link(link: Any) -> bool:
     names = ("probes", "heard", "loss", "round_trip_s")
     if not isinstance(link, dict) or any(name not in link for name in names):
         return False
-    return all(link[name] is None or _is_number(link[name]) for name in names)
+    return all(link.get(name) is None or _is_number(link[name]) for name in (*names, "last_heard_s"))
 
 
 def _is_number(value: Any) -> bool:

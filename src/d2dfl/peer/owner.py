@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from d2dfl.errors import UserError
-from d2dfl.peer.identity.certificates import authority, certify
+from d2dfl.peer.identity.certificates import DAY, YEARS, authority, certify, validity
 from d2dfl.peer.identity.keys import Key, load_key, verify
 from d2dfl.peer.identity.roster import Member, Roster, open_request, open_roster
 from d2dfl.peer.identity.sealed import read_document
@@ -50,18 +50,29 @@ class FleetFolder:
             roster = roster.with_member(request)
         document = roster.sealed(owner)
         certificate = certify(request, owner, datetime.datetime.now(datetime.UTC))
-        fence = read_document(self.folder / "authority.pem", "the owner's certificate")
+        fence = self._authority(owner)
         admission = self.folder / f"{request.name}.admission"
         parts = {"roster": document.decode(), "certificate": certificate.decode(), "authority": fence.decode()}
         write_whole(self.folder / "roster.json", document)
         write_whole(admission, json.dumps(parts, indent=1).encode())
         return admission
 
+    def _authority(self, owner: Key) -> bytes:
+        """The owner's certificate, made anew in its second half: no device's counts longer. Both hold one key, so devices with the old one believe it."""
+        path, now = self.folder / "authority.pem", datetime.datetime.now(datetime.UTC)
+        found = read_document(path, "the owner's certificate")
+        _, ends = validity(found, owner.public, str(path))
+        if ends - now < YEARS * 365 * DAY / 2:
+            found = authority(owner, now)
+            write_whole(path, found)
+        return found
+
     def revoke(self, name: str) -> Roster:
         """Throw a device out; the newer roster spreads with the next device that joins it."""
-        roster = self.roster().without(name)
-        write_whole(self.folder / "roster.json", roster.sealed(self.key()))
-        return roster
+        roster, owner = self.roster(), self.key()
+        newer = roster.without(name)
+        write_whole(self.folder / "roster.json", newer.sealed(owner))
+        return newer
 
     def sign_clusters(self, cluster: Sequence[int], allowance: float) -> Roster:
         """Put the devices into clusters; the newer roster spreads likewise."""

@@ -108,7 +108,8 @@ def _plain_rule(item: Any, kind: str, what: str) -> dict[str, Any]:
         raise UserError(f"{what}: each [[{kind}]] has {', '.join(allowed)}, and nothing else")
     to, labels = item["to"], item["labels"]
     if not isinstance(to, str) or (to != ANY and not _is_print(to)):
-        raise UserError(f"{what}: to is {to!r:.80}: give a fingerprint of 64 hexadecimal digits, or *")
+        any_ = "" if kind == "grant" else ", or *"
+        raise UserError(f"{what}: to is {to!r:.80}: give a fingerprint of 64 hexadecimal digits{any_}")
     if kind == "grant" and to == ANY:
         raise UserError(f"{what}: a grant to everybody is none that one can take back: name each receiver")
     texts = isinstance(labels, list) and all(isinstance(one, str) and 0 < len(one) <= LONGEST_LABEL for one in labels)

@@ -67,6 +67,13 @@ def status(home: Home) -> dict[str, Any]:
         }
 
 
+def handed_over(store: Store) -> tuple[Counter[bytes], Counter[bytes]]:
+    """Datapoints of all transfers that are over: given to whom, got from whom."""
+    gave = "SELECT receiver, sum(points) FROM outgoing WHERE phase = 'done' GROUP BY receiver"
+    got = "SELECT sender, sum(points) FROM incoming WHERE phase = 'committed' GROUP BY sender"
+    return Counter(dict(store.db.execute(gave))), Counter(dict(store.db.execute(got)))
+
+
 def description(home: Home, now: float) -> dict[str, Any]:
     """What `fleet network` needs of a peer: counts, who may have which label, links."""
     with reading(home) as store:
@@ -90,7 +97,7 @@ def description(home: Home, now: float) -> dict[str, Any]:
         }
 
 
-def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
+def preview(home: Home, graph: Path | None = None) -> list[dict[str, Any]]:
     """What a run would give now: a row for each receiver and label of the graph, and why less.
 
     Where no graph is found yet: what each member could get at most, and nothing more would even be told to it.
@@ -109,24 +116,22 @@ def preview(home: Home, graph: Path | None) -> list[dict[str, Any]]:
                 f"the graph has {getattr(found, 'devices', 0)} devices, and the roster here {len(roster.members)}: "
                 "take the newer one with d2dfl peer join, or run, and another device will bring it"
             )
-        policy, now, limits = home.policy(store), time.time(), home.settings.limits
-        today = limits.points_a_day - store.spent(int(now // DAY_S), "sent points")
+        policy, now = home.policy(store), time.time()
+        today = home.settings.limits.points_a_day - store.spent(int(now // DAY_S), "sent points")
         rows = []
         for receiver, amounts in links.items():
             for label, wanted in sorted(amounts.items()):  # as a run goes through them
                 done = 0 if found is None else store.planned(found.round, receiver, label)
                 granted = policy.allowance(receiver, label, now)
-                allowed = max(0, min(wanted - done, granted - store.shown(receiver, label), today))
-                here = own.get(label, 0) - store.given_before(receiver, label)
-                gets = min(allowed, here) if roster.active(receiver) else 0
+                room = max(0, granted - store.shown(receiver, label))
+                here = max(0, own.get(label, 0) - store.given_before(receiver, label))
+                gets = max(0, min(wanted - done, room, here, today)) if roster.active(receiver) else 0
+                short = _why(wanted - done, gets, granted, room, today, roster.active(receiver) is not None)
                 if found is not None:  # else it is what each could get, if no other did
                     today -= gets
                     own[label] = own.get(label, 0) - (gets if home.settings.keep == "move" else 0)
-                room = granted - store.shown(receiver, label)
-                why = "" if gets >= wanted - done else _why(here < allowed, granted, room <= allowed)
                 rows.append(
-                    {"receiver": roster.name_of(receiver), "label": label, "wanted": wanted, "given": done, "would_give": gets,
-                     "why": why if roster.active(receiver) else "it was thrown out of the roster"}
+                    {"receiver": roster.name_of(receiver), "label": label, "wanted": wanted, "given": done, "would_give": gets, "why": short}
                 )  # fmt: skip
         return rows
 
@@ -147,12 +152,16 @@ def _kept_graph(store: Store) -> FixedGraph | None:
     return None if kept is None or kept.round.hex() == store.fact("graph_done") else kept
 
 
-def _why(no_more: bool, granted: int, used_up: bool) -> str:
+def _why(wanted: int, gets: int, granted: int, room: int, today: int, known: bool) -> str:
+    if not known:
+        return "it was thrown out of the roster"
+    if gets >= wanted:
+        return ""
     if granted == 0:
         return "the policy does not grant it"
-    if no_more:
-        return "there are no more"
-    return "the grant's number is used up" if used_up else "the day's limit is reached"
+    if room <= gets:
+        return "the grant's number is used up"
+    return "the day's limit is reached" if today <= gets else "there are no more"
 
 
 def namer(home: Home, store: Store) -> Callable[[bytes], str]:
@@ -162,3 +171,12 @@ def namer(home: Home, store: Store) -> Callable[[bytes], str]:
         return roster.name_of
     except UserError:
         return lambda who: who.hex()[:16]
+
+
+def known_prints(home: Home, store: Store) -> set[bytes]:
+    """Fingerprints of those to whom something may be given, as the roster here knows them; its own is none."""
+    try:
+        roster, _ = home.roster(store)
+    except UserError:
+        return set()
+    return {member.fingerprint for member in roster.others(store.own)}

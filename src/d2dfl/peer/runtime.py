@@ -62,6 +62,7 @@ class Running:
     inbox: "Queue[bytes]"
     clock: Callable[[], float]
     tell: Callable[[Peer], None] = silent  # once links are settled
+    over: Callable[[Peer], None] = silent  # once a round is over
     watch: Callable[[Peer, float], None] = silent  # whenever something may have changed
     _told: bytes = b""  # the round of which it was told
     history: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MOMENTS))  # losses as time goes by
@@ -71,6 +72,7 @@ class Running:
     _probe_s: float = 0.0
     _links_s: float = 0.0
     _policy: bytes = b""
+    _certificates: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
         self.news = News(self.home)
@@ -104,7 +106,8 @@ class Running:
             self.tell(self.peer)
 
     def look(self, now: float) -> None:
-        """Files that may have changed: the policy, and wishes of other commands."""
+        """Files that may have changed: the policy, certificates, and wishes of other commands."""
+        self._renew()
         with suppress(StoreFullError):
             try:
                 policy = self.home.policy_bytes()
@@ -119,6 +122,14 @@ class Running:
             self._links_s = now + LINKS_S
             self.write_links()
 
+    def _renew(self) -> None:
+        """Certificates that were replaced: links begin anew with them, else they end when the old ones do."""
+        with suppress(UserError):  # none that can be used: those that the transport has read still count
+            found = self.home.certificates(self.peer.roster.owner)
+            if self._certificates not in ((), found):
+                self.transport.renew()
+            self._certificates = found
+
     def _grant_wish(self, path: Path, now: float) -> None:
         try:
             wish = read_json(path, "a wish", 2 * LARGEST)
@@ -128,11 +139,15 @@ class Running:
                 self.peer.forgetting.order([int(number) for number in wish["forget"]], now)
         except (UserError, KeyError, TypeError, ValueError, OverflowError):
             pass  # whoever wrote it was told; it must not be tried again
-        path.unlink(missing_ok=True)
+        with suppress(OSError):  # a folder, or one that may not be written: nothing that ends a run
+            path.unlink()
 
     def write_links(self) -> None:
         """What is known about links, for `peer export` and `fleet network`."""
-        links = {who.hex(): link.as_dict() for who, link in self.peer.links.items()}
+        links = {
+            who.hex(): {**link.as_dict(), "last_heard_s": self.peer.heard_s.get(who)}
+            for who, link in self.peer.links.items()
+        }
         heard = {who.hex(): link.since_last() for who, link in self.peer.links.items()}
         losses = {who: loss for who, loss in heard.items() if loss is not None}
         if losses:
@@ -163,8 +178,10 @@ class Running:
         end = self.clock() + seconds
         while stay or self.clock() < end:
             self.once()
-            if self.round_over(stay) and not stay:
-                return True
+            if self.round_over(stay):
+                self.over(self.peer)
+                if not stay:
+                    return True
         return False
 
     def round_over(self, stay: bool) -> bool:

@@ -4,6 +4,7 @@ import json
 import secrets
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,10 +17,11 @@ from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.forgetting import forgettable
 from d2dfl.peer.home import Home, read_admission
 from d2dfl.peer.identity.keys import verify
-from d2dfl.peer.identity.roster import open_roster
+from d2dfl.peer.identity.roster import Roster, open_roster
 from d2dfl.peer.moves import MoveFile
 from d2dfl.peer.negotiation.negotiation import Negotiation
 from d2dfl.peer.peer import Peer
+from d2dfl.peer.reports import handed_over
 from d2dfl.peer.runtime import WISHES, Clock, Running
 from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.progress import silent
@@ -35,6 +37,8 @@ class RunResult:
     found: bool  # a graph
     done: bool  # all of it was handed over, and all that was to come has come
     short: dict[tuple[str, str], str]  # receiver's name, label → why it got less than the graph wants
+    gave: dict[str, int]  # receiver's name → datapoints of transfers that were ended
+    got: dict[str, int]
     holds: int
     open_transfers: int
 
@@ -63,11 +67,14 @@ def join(home: Home, admission: Path) -> str:
             roster = home.join(admission)
         return f"{home.settings.name} is in the roster number {roster.number}, with {len(roster.members) - 1} others"
     except TakenError:
-        document = read_admission(admission)["roster"]
+        parts = read_admission(admission)
         with reports.reading(home) as store:
-            open_roster(document.encode(), store.fact("roster_owner"), verify, str(admission))
-        _wish(home, {"roster": document})
-        return "the peer runs: it will look at the roster within a second"
+            roster = open_roster(parts["roster"].encode(), store.fact("roster_owner"), verify, str(admission))
+        home.check_certificates(parts, roster, str(admission))
+        home.write_certificates(parts, roster.owner)
+        _wish(home, {"roster": parts["roster"]})
+        more = " and go on with the new certificate" if "certificate" in parts else ""
+        return f"the peer runs: it will look at the roster{more} within a second"
 
 
 def run(
@@ -104,16 +111,27 @@ def run(
 def _run(
     running: Running, graph: GraphFile | None, watch: MoveFile | None, stay: bool, seconds: float, say: Say
 ) -> RunResult:
-    peer, clock = running.peer, running.clock
+    peer, clock, before = running.peer, running.clock, handed_over(running.peer.store)
+    told = before
+
+    def over(peer: Peer) -> None:
+        nonlocal told
+        since, told = told, handed_over(peer.store)
+        say("; ".join(_listed(peer.roster, *part) for part in zip(("gave", "got"), since, told, strict=True)))
+
     try:
         peer.follow(running.home.discovery(peer, clock()) if graph is None else graph)
         running.tell = lambda peer: _tell(peer, say)
+        running.over = over
         if watch is not None:
             running.watch = watch
         done = running.until_done(stay, seconds)
+        if not done:
+            over(peer)
         found = peer.discovery is not None and peer.discovery.links() is not None
         short = {(peer.roster.name_of(who), label): why for (who, label), why in peer.giving.reasons.items()}
-        return RunResult(found, done, short if found else {}, 0, 0)
+        gave, got = (_named(peer.roster, *part) for part in zip(before, handed_over(peer.store), strict=True))
+        return RunResult(found, done, short if found else {}, gave, got, 0, 0)
     finally:
         running.write_links()
         if watch is not None:
@@ -130,6 +148,18 @@ def _tell(peer: Peer, say: Say) -> None:
             f"found the graph with {len(talk.members) - 1} others in {talk.ended_s - talk.began_s:.1f} s, "
             f"{talk.attempt.sent.total():,} messages from here: gives to {takers}, gets from {givers}"
         )
+
+
+def _named(roster: Roster, before: Counter[bytes], now: Counter[bytes]) -> dict[str, int]:
+    """What has come since, by the names of those with whom it was."""
+    return dict(sorted((roster.name_of(who), number) for who, number in (now - before).items()))
+
+
+def _listed(roster: Roster, verb: str, before: Counter[bytes], now: Counter[bytes]) -> str:
+    way = "to" if verb == "gave" else "from"
+    return f"{verb} " + (
+        ", ".join(f"{n:,} {way} {name}" for name, n in _named(roster, before, now).items()) or "nothing"
+    )
 
 
 def forget(home: Home, points: Sequence[int]) -> tuple[int | None, list[str]]:

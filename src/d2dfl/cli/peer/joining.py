@@ -41,13 +41,14 @@ def policy_and_print(folder: Path, sign: bool) -> None:
     with reports.reading(home) as store:
         found = home.policy(store)
         name_of = reports.namer(home, store)
+        known = reports.known_prints(home, store)
     for rule in found.grants:
         until = time.strftime("%Y-%m-%d", time.gmtime(rule.until_s - 1))
         labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
         over = " (it is over)" if rule.until_s <= time.time() else ""
-        sys.stdout.write(
-            plain(f"grant {name_of(rule.to or b'')}: {rule.number} each of {labels}, until {until}{over}") + "\n"
-        )
+        to = rule.to or b""
+        who = name_of(to) + ("" if to in known else " (not in the roster here)")
+        sys.stdout.write(plain(f"grant {who}: {rule.number} each of {labels}, until {until}{over}") + "\n")
     for rule in found.forbids:
         labels = "all labels" if rule.labels is None else ", ".join(sorted(rule.labels))
         sys.stdout.write(plain(f"forbid {'everybody' if rule.to is None else name_of(rule.to)}: {labels}") + "\n")

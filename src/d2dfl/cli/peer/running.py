@@ -20,8 +20,8 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float, 
         )
     for (receiver, label), why in sorted(result.short.items()):
         say(f"not all of {label} went to {receiver}: {why}")
-    left = f"; {result.open_transfers} transfers are open, and go on with the next start"
-    say(f"holds {result.holds:,} datapoints" + ("" if result.done else left))
+    left = f"{result.open_transfers} transfers are open, and go on" if result.open_transfers else "the round goes on"
+    say(f"holds {result.holds:,} datapoints" + ("" if result.done else f"; {left} with the next start"))
 
 
 def forget_and_print(folder: Path, points: list[int]) -> None:

@@ -75,12 +75,17 @@ def status_and_print(folders: list[Path], as_json: bool) -> None:
         for name, link in item["links"].items():
             trip = "–" if link["round_trip_s"] is None else f"{1000 * link['round_trip_s']:.1f} ms"
             loss = "–" if link["loss"] is None else f"{link['loss']:.3f}"
-            sys.stdout.write(plain(f"  link with {name}: loss {loss}, round trip {trip}") + "\n")
+            heard = f"last heard {_moment(link['last_heard_s'])}" if link.get("last_heard_s") else "not heard yet"
+            sys.stdout.write(plain(f"  link with {name}: loss {loss}, round trip {trip}, {heard}") + "\n")
         for interface, level in item["signal_dbm"].items():
             sys.stdout.write(plain(f"  radio {interface}: {level:.0f} dBm") + "\n")
         if item["waiting_to_forget"]:
             sys.stdout.write(f"  {item['waiting_to_forget']} receivers have not confirmed yet that they forgot\n")
         sys.stdout.write(f"  audit: {item['audit']['lines']} lines, head {item['audit']['head'][:16]}\n")
+
+
+def _moment(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
 
 
 def audit_and_print(folder: Path, action: str, against: list[Path], as_json: bool) -> None:
@@ -93,7 +98,7 @@ def audit_and_print(folder: Path, action: str, against: list[Path], as_json: boo
         sys.stdout.write(json.dumps(auditing.exported_audit(home)) + "\n")
     else:
         for line in auditing.audit_lines(home):
-            when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(line["time"]))
+            when = _moment(line["time"])
             more = [f"{key} {str(line[key])[:16] if key in ('peer', 'digest') else str(line[key])[-16:] if key == 'transfer' else line[key]}"
                     for key in ("peer", "transfer", "points", "digest", "text") if key in line]  # fmt: skip
             sys.stdout.write(plain(f"{line['line']:6} {when} {line['kind']:16} {', '.join(more)}") + "\n")

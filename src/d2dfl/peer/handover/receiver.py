@@ -10,6 +10,12 @@ from d2dfl.peer.store.operations import Adopt, Keep, Note, Open, Operation, Refu
 from d2dfl.peer.store.records import Incoming
 from d2dfl.peer.wire.messages import MOST_POINTS, Ask, Cancel, Commit, Offer, Piece, WireError, decode_points
 
+WHY = {
+    "bad": "over a limit of this device, or with labels that it does not know",
+    "broken": "not what was offered, or inputs of another form",
+    "cancel": "its sender took it back",
+}
+
 ToReceiver = Offer | Piece | Commit | Ask | Cancel
 
 
@@ -37,7 +43,9 @@ class Receiver:
             if action != "tell":
                 operations += getattr(self, f"_{action}")(record, message, now)
         if "refuse" in actions:
-            operations.append(Note("not-taken", record.sender, record.id, record.points, record.digest, text=event))
+            operations.append(
+                Note("not-taken", record.sender, record.id, record.points, record.digest, text=WHY[event])
+            )
         return operations
 
     def _event(self, record: Incoming, message: ToReceiver, now: float) -> str:

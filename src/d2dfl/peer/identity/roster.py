@@ -90,6 +90,9 @@ class Roster:
 
     def with_member(self, member: Member) -> "Roster":
         """A newer roster with one more device."""
+        there = self.by_fingerprint.get(member.fingerprint)
+        if there is not None and there.revoked:
+            raise UserError(f"{there.name} was thrown out, and its key stays out: make a new key under another name")
         if any(item.name == member.name for item in self.members):
             raise UserError(f"the roster has a device {member.name!r} already: give the new one another name")
         if member.fingerprint in self.by_fingerprint:
@@ -101,6 +104,8 @@ class Roster:
     def without(self, name: str) -> "Roster":
         """A newer roster in which a device is thrown out."""
         gone = self.named(name)
+        if gone.revoked:
+            raise UserError(f"{gone.name} is thrown out already")
         members = tuple(replace(item, revoked=True) if item is gone else item for item in self.members)
         return replace(self, number=self.number + 1, members=members)
 

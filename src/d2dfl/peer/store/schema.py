@@ -1,5 +1,7 @@
 """The tables of a peer's store."""
 
+import re
+
 VERSION = 1
 APPLICATION = 0x64326466  # "d2df": a mark in the file's head
 
@@ -53,3 +55,5 @@ CREATE TABLE uses (name TEXT NOT NULL, origin BLOB NOT NULL, number INTEGER NOT 
 CREATE TABLE audit (line INTEGER PRIMARY KEY, content BLOB NOT NULL, hash BLOB NOT NULL);
 CREATE TABLE heads (peer BLOB NOT NULL, lines INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (peer, lines)) WITHOUT ROWID;
 """
+
+NAMES = tuple(re.findall("CREATE TABLE ([a-z_]+)", TABLES))

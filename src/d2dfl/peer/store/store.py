@@ -18,7 +18,7 @@ from d2dfl.errors import UserError
 from d2dfl.peer.store.audit import START, first_fault
 from d2dfl.peer.store.operations import Operation
 from d2dfl.peer.store.records import Incoming, Outgoing
-from d2dfl.peer.store.schema import APPLICATION, FACTS, NEEDED, TABLES, VERSION
+from d2dfl.peer.store.schema import APPLICATION, FACTS, NAMES, NEEDED, TABLES, VERSION
 from d2dfl.peer.wire.messages import Point, encode_points
 
 OLDEST = (3, 31, 0)  # SQLite
@@ -73,6 +73,10 @@ class Store:
             raise UserError(
                 f"the store {path} is of a {which} version ({version}, not {VERSION}): it was left as it is"
             )
+        there = {row[0] for row in self.db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        gone = [name for name in NAMES if name not in there]
+        if gone:
+            raise UserError(f"the store {path} is damaged: its table {gone[0]!r} is gone; it was left as it is")
         facts = dict(self.db.execute("SELECT name, value FROM facts").fetchall())
         broken = [name for name, kind in FACTS.items() if name in facts and not isinstance(facts[name], kind)]
         broken += [name for name in NEEDED if name not in facts]

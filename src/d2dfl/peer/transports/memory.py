@@ -32,5 +32,8 @@ class MemoryTransport:
         with suppress(Full):  # lost, as it would be on a network
             queue.put_nowait(frame)
 
+    def renew(self) -> None:
+        """A board knows no certificates."""
+
     def close(self) -> None:
         self.board.queues.pop(self.own, None)

@@ -32,14 +32,19 @@ class ZenohTransport:
             raise MissingExtraError("a peer on a network", "eclipse-zenoh", "peer") from None
         check_free(listen)
         zenoh.init_log_from_env_or("off")
-        self.inbox, self.dropped = inbox, 0
+        self.inbox, self.dropped, self._listen = inbox, 0, listen
         self._own = f"{PREFIX}/{own.hex()}"
         self._when_full: Any = zenoh.CongestionControl.BLOCK  # few pieces are on their way: it is soon over
-        config = zenoh.Config.from_json5(json.dumps(_config(listen, addresses, files)))
+        self._config = json.dumps(_config(listen, addresses, files))
+        self._open()
+
+    def _open(self) -> None:
+        import zenoh
+
         try:
-            self._session: Any = zenoh.open(config)
+            self._session: Any = zenoh.open(zenoh.Config.from_json5(self._config))
         except zenoh.ZError as error:
-            raise UserError(f"cannot listen on {listen}: {error!s:.200}") from None
+            raise UserError(f"cannot listen on {self._listen}: {error!s:.200}") from None
         self._subscriber = self._session.declare_subscriber(self._own, self._came)
         self._publishers: dict[bytes, Any] = {}
 
@@ -60,6 +65,11 @@ class ZenohTransport:
                 f"{PREFIX}/{receiver.hex()}", congestion_control=self._when_full, express=True
             )
         self._publishers[receiver].put(frame)
+
+    def renew(self) -> None:
+        """zenoh reads certificates when a session begins: begin another one."""
+        self.close()
+        self._open()
 
     def close(self) -> None:
         self._session.close()
