@@ -237,12 +237,20 @@ def _from_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
     kinds = (bool, int, float, np.bool_, np.integer, np.floating)
     odd = [place for place, value in enumerate(array.flat) if not isinstance(value, kinds)]
     if not odd:
-        return array.astype(np.float64)
+        with np.errstate(over="ignore"):  # what is too large becomes infinity, and is refused as such
+            return np.array([_float(value) for value in array.flat]).reshape(array.shape)
     place = next((place for place in odd if not _reads_as_number(array.flat[place])), odd[0])
     value = array.flat[place]
     row = place // max(array.size // max(len(array), 1), 1)
     shown = "nothing" if value is None or type(value).__name__ == "NAType" else f"{value!r:.40}"
     raise RowError(f"{name} holds {shown}", row, "give numbers")
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of Python's beyond 64 bits
+        return np.inf
 
 
 def _reads_as_number(value: Any) -> bool:
