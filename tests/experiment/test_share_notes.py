@@ -162,12 +162,17 @@ def test_names_that_act_on_a_terminal_or_are_long_keep_the_table_a_table() -> No
         ({"device": np.where(DEVICE == 1, np.inf, DEVICE)}, "device holds numbers with a point"),
         ({"device": np.where(DEVICE == 1, 1e300, DEVICE)}, "device holds numbers with a point"),
         ({"device": DEVICE, "method": ["marginal"]}, "there is no method"),
+        (
+            {"y": np.where(Y == 1, 1e300, Y), "paradigm": "supervised"},
+            'no classes: give labels, or paradigm="regression"',
+        ),
+        ({"X": {"a": Y, "b": Y}, "y": "b", "device": "b"}, "y and device both name the column 'b': name one for each"),
         ({"device": DEVICE, "links": np.ma.masked_equal(np.zeros((4, 4)), 0)}, "links has masked values"),
     ],
 )
 def test_odd_arguments_are_one_sentence(given: dict[str, Any], says: str) -> None:
     with pytest.raises(UserError, match=says):
-        share(X, Y, **given)
+        share(**{"X": X, "y": Y, **given})
 
 
 def test_numbers_that_no_float_can_hold_are_one_sentence() -> None:

@@ -80,9 +80,9 @@ def share(
     number = devices if devices is not None else known.devices
     asked = paradigm or settings.partition.paradigm
     source = known.source if devices is None and number is not None else ""
-    own = own_data(
-        X, y, device, devices=number, counted_by=source, learning=_learning(paradigm, asked), kind=kind, test=test
-    )
+    learning = _learning(paradigm, asked)
+    with in_python():
+        own = own_data(X, y, device, devices=number, counted_by=source, learning=learning, kind=kind, test=test)
     _check_all_hold(own, source)
     if paradigm is None and asked == SUPERVISED and not own.class_names:
         asked, own = OF_NUMBERS, _told_of_numbers(own)

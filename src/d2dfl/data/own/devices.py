@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.data.columns import RowError, array_of, first_missing, listed, text_of
+from d2dfl.data.columns import RowError, all_whole, array_of, first_missing, listed, text_of
 from d2dfl.errors import UserError
 from d2dfl.words import a_kind
-
-WHOLE = 1 << 53  # below it a number with a point can say which whole number is meant
 
 
 def owners_of(
@@ -25,7 +23,7 @@ def owners_of(
     if odd is not None:
         raise RowError("device names nobody", odd, "give every row a device, or drop the row")
     if device.dtype.kind == "f":
-        if not (np.isfinite(device) & (np.abs(device) < WHOLE) & (device == np.round(device))).all():
+        if not all_whole(device):
             raise UserError("device holds numbers with a point: give whole numbers or names")
         device = device.astype(np.int64)
     if device.dtype.kind not in "biuUSO":
