@@ -183,3 +183,10 @@ def test_numbers_that_no_float_can_hold_are_one_sentence() -> None:
 def test_devices_to_which_rows_are_dealt_keep_their_names() -> None:
     assert share(X, Y, devices=[7, 8, 9], method="closest").names == (7, 8, 9)
     assert len(share(X, Y, devices=np.int64(6), method="closest").names) == 6
+
+
+def test_rows_show_themselves_in_a_line() -> None:
+    result = shared()
+    assert repr(result.rows) == str({n: f"{len(rows)} rows" for n, rows in result.rows.items()}).replace("'", "")
+    assert "array" not in repr(result.received)
+    assert len(repr(result.received)) < 400

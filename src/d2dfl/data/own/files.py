@@ -116,7 +116,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[int]]:
 
 def _csv(path: Path) -> tuple[dict[str, Any], list[int]]:
     """Columns by name: whole numbers, numbers, or text where any cell is no number. Empty lines are passed over."""
-    text = read_text(path, "a table in CSV with a line of names first").removeprefix("\ufeff")
+    text = read_text(path, "a table in CSV with a line of names first")
     check_memory(20.0 * len(text), f"{path} needs", "give it as .npz")
     first = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first.count)
