@@ -11,7 +11,7 @@ Entry = TypeVar("Entry")
 
 def entry_named(kind: str, name: str, entries: Mapping[str, Entry]) -> Entry:
     """The entry of this name, or an UnknownNameError that lists the names; `kind` is what an entry is called."""
-    if name not in entries:
+    if not isinstance(name, str) or name not in entries:
         raise no_such(kind, name, f"the {plural(kind)} are {', '.join(entries)}")
     return entries[name]
 

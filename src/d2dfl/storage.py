@@ -77,9 +77,9 @@ def read_bytes(path: Path, wanted: str = "a file", limit: int = LARGEST) -> byte
 
 
 def read_text(path: Path, wanted: str = "a text file", limit: int = LARGEST_TEXT) -> str:
-    """The content of a plain file in UTF-8."""
+    """The content of a plain file in UTF-8, without the mark that some editors put first."""
     try:
-        return read_bytes(path, wanted, limit).decode("utf-8")
+        return read_bytes(path, wanted, limit).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise UserError(f"{path} is not text in UTF-8: give {wanted}") from None
 

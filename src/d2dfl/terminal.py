@@ -56,6 +56,14 @@ def plain(text: object) -> str:
     return "".join(item if _harmless(item) else item.encode("unicode_escape").decode() for item in str(text))
 
 
+def shortened(text: str, longest: int) -> str:
+    """A text of so many characters at most. Names that begin alike mostly end with what tells them apart."""
+    if len(text) <= longest:
+        return text
+    tail = longest // 3
+    return text[: longest - 1 - tail].rstrip() + "…" + text[-tail:].lstrip()
+
+
 def number(value: float | None, digits: int) -> str:
     """A number for people: no -0.00, and a dash where there is none."""
     if value is None:

@@ -80,7 +80,7 @@ def test_a_regression_and_a_test_part(tmp_path: Path) -> None:
     assert found.class_names == ()
     assert len(found.dataset().test_inputs) == 5
     assert len(found.dataset().train_inputs) == ROWS
-    with pytest.raises(UserError, match="no classes: give labels, or take the paradigm regression"):
+    with pytest.raises(UserError, match="no classes: give labels, or --paradigm regression"):
         read_own(config_of(path))
 
 
@@ -197,3 +197,12 @@ def test_numbers_of_rows_that_pandas_wrote_are_no_feature(tmp_path: Path, name: 
     assert (one.inputs == other.inputs).all()
     assert one.dataset().note == ""
     assert other.dataset().note == "the first column of numbered.csv has no name and is left out"
+
+
+def test_a_column_cannot_be_labels_and_devices(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("petal,site\n" + "".join(f"{row},{row % 3}\n" for row in range(30)))
+    with pytest.raises(
+        UserError, match="'site' is named as the column of labels and of devices: name another with --dev"
+    ):
+        read_own(config_of(path, **{"data.label": "site", "data.device": "site"}))

@@ -145,3 +145,9 @@ def test_an_entry_says_by_which_settings_its_method_is_warmed_up(monkeypatch: py
     assert set(seen) == {7}
     for method in METHODS.values():
         assert preset("best").with_(**method.least)  # settings that are there
+
+
+@pytest.mark.parametrize("method", ["marginal", "optimum"])
+def test_a_warm_up_says_nothing_of_its_own_tiny_budget(method: str, caplog: pytest.LogCaptureFixture) -> None:
+    warm_up(method, preset("paper").with_(**{"marginal.messages": 3}))
+    assert "no link was looked for" not in caplog.text

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from d2dfl import Network, ShareResult, UserError, discover, preset, share
 from d2dfl.compiled import COMPILING, logged
@@ -140,3 +141,52 @@ def test_one_device_has_nobody_to_hear_and_no_noise_is_blamed() -> None:
     said = share(X, Y, Y * 0, method="closest").summary()
     assert "hears nobody" in said
     assert "noise" not in said
+
+
+def test_names_that_act_on_a_terminal_or_are_long_keep_the_table_a_table() -> None:
+    names = ["two\nlines", "\x1b[31mred", "c" * 100 + "end", "漢字"]
+    lines = share(X, Y, np.array(names)[DEVICE], links=np.zeros((4, 4)), trust="full").summary().splitlines()
+    assert lines[1].startswith("device")
+    assert len(lines) == 6
+    assert {cell_len(line) for line in lines[1:]} == {cell_len(lines[1])}
+    assert cell_len(lines[1]) < 80
+    assert any(line.startswith("\\x1b[31mred ") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"devices": 2.5}, "devices is a float: give how many there are, or a list of their names"),
+        ({"devices": "abc"}, "devices is a str"),
+        ({"devices": ["a", "a"]}, "devices names 'a' twice"),
+        ({"device": np.where(DEVICE == 1, np.inf, DEVICE)}, "device holds numbers with a point"),
+        ({"device": np.where(DEVICE == 1, 1e300, DEVICE)}, "device holds numbers with a point"),
+        ({"device": DEVICE, "method": ["marginal"]}, "there is no method"),
+        (
+            {"y": np.where(Y == 1, 1e300, Y), "paradigm": "supervised"},
+            'no classes: give labels, or paradigm="regression"',
+        ),
+        ({"X": {"a": Y, "b": Y}, "y": "b", "device": "b"}, "y and device both name the column 'b': name one for each"),
+        ({"device": DEVICE, "links": np.ma.masked_equal(np.zeros((4, 4)), 0)}, "links has masked values"),
+    ],
+)
+def test_odd_arguments_are_one_sentence(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        share(**{"X": X, "y": Y, **given})
+
+
+def test_numbers_that_no_float_can_hold_are_one_sentence() -> None:
+    with pytest.raises(UserError, match="X holds NaN or infinity in row 3"):
+        share([[1, 10**400 if row == 3 else 1] for row in range(ROWS)], Y, DEVICE)
+
+
+def test_devices_to_which_rows_are_dealt_keep_their_names() -> None:
+    assert share(X, Y, devices=[7, 8, 9], method="closest").names == (7, 8, 9)
+    assert len(share(X, Y, devices=np.int64(6), method="closest").names) == 6
+
+
+def test_rows_show_themselves_in_a_line() -> None:
+    result = shared()
+    assert repr(result.rows) == str({n: f"{len(rows)} rows" for n, rows in result.rows.items()}).replace("'", "")
+    assert "array" not in repr(result.received)
+    assert len(repr(result.received)) < 400

@@ -1,5 +1,7 @@
 """Models: shapes, sizes, and what is refused."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -13,6 +15,7 @@ from d2dfl.federation.models import (
     default_encoder,
     default_model,
     model_named,
+    tried,
 )
 
 IMAGES = [(1, 8, 8), (1, 16, 16), (1, 28, 28), (3, 32, 32), (3, 48, 40)]
@@ -63,3 +66,65 @@ def test_a_model_without_weights_and_an_unknown_name_are_refused() -> None:
         build(lambda _shape, _outputs: nn.Flatten(), (4,), 3, 0)
     with pytest.raises(UserError, match="the models are alexnet"):
         model_named("resnet")
+
+
+class Scaled(nn.Module):
+    """A dense layer times a single number that is learned, as in CLIP."""
+
+    def __init__(self, dtype: torch.dtype = torch.float32) -> None:
+        super().__init__()
+        self.layer, self.scale = nn.Linear(4, 3), nn.Parameter(torch.ones((), dtype=dtype))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.layer(inputs) * self.scale.float()
+
+
+class Counting(Scaled):
+    """A model that counts how often it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("asked", torch.zeros(()))
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        self.asked += 1
+        return super().forward(inputs)
+
+
+class Deaf(Scaled):
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return super().forward(inputs).detach()
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (nn.LazyLinear(3), "the model has weight of no shape yet: give layers that know their inputs"),
+        (Scaled(torch.float64), "the model has scale of the type float64: give weights of the type float32"),
+        (Scaled(torch.complex64), "the model has scale of the type complex64"),
+        (Counting(), "the model changes asked by itself"),
+        (Deaf(), "model gives outputs without a gradient"),
+        (nn.Linear(4, 2), r"model gives outputs of the shape \(2,\): the data asks for 3 numbers"),
+        (nn.Linear(5, 3), r"model cannot take inputs of the shape \(4,\)"),
+        (nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), "running statistics break under label skew"),
+        (3, "model makes an int"),
+    ],
+)
+def test_a_model_that_cannot_be_trained_is_refused_before_anything_is_computed(model: nn.Module, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        tried(lambda _shape, _outputs: copy.deepcopy(model), (4,), 3)
+
+
+def test_a_single_number_may_be_a_weight() -> None:
+    assert tried(lambda _shape, _outputs: Scaled(), (4,), 3)
+
+
+def test_what_is_not_trained_is_the_same_for_every_seed() -> None:
+    def half(_shape: tuple[int, ...], _outputs: int) -> nn.Module:
+        model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
+        model[0].requires_grad_(False)
+        return model
+
+    one, two = build(half, (4,), 3, seed=1), build(half, (4,), 3, seed=2)
+    assert torch.equal(one[0].weight, two[0].weight)
+    assert not torch.equal(one[1].weight, two[1].weight)

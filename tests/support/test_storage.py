@@ -208,3 +208,9 @@ def test_reading_a_small_file_takes_little_memory(tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < 1 << 24
     finally:
         tracemalloc.stop()
+
+
+def test_the_mark_that_some_editors_put_first_is_no_part_of_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_bytes(b"\xef\xbb\xbf[network]\ndevices = 5\n")
+    assert read_text(path) == "[network]\ndevices = 5\n"

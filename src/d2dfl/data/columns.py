@@ -16,6 +16,8 @@ from d2dfl.words import a_kind
 KINDS = "an array, a frame, or a dataset with a length"
 NAMES = ("y", "device", "devices", "test targets")  # what may hold names
 
+WHOLE = 1 << 53  # from here on a number with a point does not say which whole number is meant
+
 
 class RowError(UserError):
     """Something wrong in one row; whoever read it from a file says the line instead."""
@@ -80,7 +82,8 @@ def array_of(name: str, values: Any) -> NDArray[Any]:
     except Exception as error:  # whatever a strange object does when it is asked for its values
         raise UserError(f"{name} is not a regular array: give rows of equal shape ({described(error):.100})") from None
     if array.ndim == 0:
-        raise UserError(f"{name} is {a_kind(values)}: give {KINDS}")
+        alone = isinstance(values, np.ndarray | np.generic)
+        raise UserError(f"{name} is {'one value alone' if alone else a_kind(values)}: give {KINDS}")
     return array
 
 
@@ -142,6 +145,10 @@ def _from_table(table: Any, targets: Any, device: Any, optional: bool = False) -
     for name, value in (("y", targets), ("device", device)):
         if isinstance(value, str) and value not in columns:
             raise UserError(f"{name} names the column {value!r:.80}, which X does not have: it has {listed(columns)}")
+    if len(taken) > len(set(taken)):
+        raise UserError(
+            f"y and device both name the column {taken[0]!r:.80}: name one for each; X has {listed(columns)}"
+        )
     features = {name: column for name, column in columns.items() if name not in taken}
     if not features:
         raise UserError(f"X has no columns beside {listed(taken)}: give some to learn from")
@@ -237,12 +244,25 @@ def _from_objects(name: str, array: NDArray[Any]) -> NDArray[Any]:
     kinds = (bool, int, float, np.bool_, np.integer, np.floating)
     odd = [place for place, value in enumerate(array.flat) if not isinstance(value, kinds)]
     if not odd:
-        return array.astype(np.float64)
+        with np.errstate(over="ignore"):  # what is too large becomes infinity, and is refused as such
+            return np.array([_float(value) for value in array.flat]).reshape(array.shape)
     place = next((place for place in odd if not _reads_as_number(array.flat[place])), odd[0])
     value = array.flat[place]
     row = place // max(array.size // max(len(array), 1), 1)
     shown = "nothing" if value is None or type(value).__name__ == "NAType" else f"{value!r:.40}"
     raise RowError(f"{name} holds {shown}", row, "give numbers")
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of Python's beyond 64 bits
+        return np.inf
+
+
+def all_whole(values: NDArray[Any]) -> bool:
+    """Whether numbers with a point are whole ones, and small enough to say which."""
+    return bool((np.isfinite(values) & (np.abs(values) < WHOLE) & (values == np.round(values))).all())
 
 
 def _reads_as_number(value: Any) -> bool:

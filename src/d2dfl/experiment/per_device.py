@@ -1,13 +1,18 @@
 """What belongs to devices, by the names that the user gave them."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeVar
+
+import numpy as np
 
 from d2dfl.data.columns import listed
 from d2dfl.errors import UserError
+from d2dfl.words import counted
 
 Value = TypeVar("Value")
 Name = str | int
+SHOWN = 25  # devices in a line
 
 
 class UnknownDeviceError(UserError, KeyError):
@@ -39,4 +44,10 @@ class PerDevice(Mapping[Name, Value]):
         return len(self._values)
 
     def __repr__(self) -> str:
-        return repr(self._values)
+        shown = [f"{name!r}: {_short(value)}" for name, value in islice(self._values.items(), SHOWN)]
+        return "{" + ", ".join([*shown, *["…"] * (len(self) > SHOWN)]) + "}"
+
+
+def _short(value: object) -> str:
+    """How many rows there are, where they are rows: nobody reads hundreds of numbers."""
+    return counted(len(value), "row") if isinstance(value, np.ndarray) else repr(value)

@@ -34,7 +34,7 @@ from d2dfl.federation import (
     parameters_of,
     start,
 )
-from d2dfl.federation.models import Factory, Shape, default_encoder, default_model
+from d2dfl.federation.models import Factory, Shape, default_encoder, default_model, outputs_for, tried
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
 from d2dfl.rng import stream
@@ -184,7 +184,8 @@ def federated(config: Config, item: PreparedCell, dataset: Dataset) -> Federated
 
 def factory_of(config: Config, dataset: Dataset) -> Factory:
     """The model of the configuration; auto: one that suits the inputs."""
-    return model_named(suited(config.federation.model, config, dataset.shape))
+    outputs = outputs_for(dataset.classes, paradigm_of(config).encodes)
+    return tried(model_named(suited(config.federation.model, config, dataset.shape)), dataset.shape, outputs)
 
 
 def suited(name: str, config: Config, shape: Shape) -> str:

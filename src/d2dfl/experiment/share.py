@@ -14,6 +14,7 @@ from d2dfl.config.sections.learning import SUPERVISED
 from d2dfl.config.seeds import checked_seed
 from d2dfl.data.dataset import Kind
 from d2dfl.data.own import OwnData, TargetKind, own_data
+from d2dfl.data.own.devices import names_of
 from d2dfl.discovery.methods import method_named
 from d2dfl.errors import UserError
 from d2dfl.experiment.per_device import Name, PerDevice
@@ -79,9 +80,9 @@ def share(
     number = devices if devices is not None else known.devices
     asked = paradigm or settings.partition.paradigm
     source = known.source if devices is None and number is not None else ""
-    own = own_data(
-        X, y, device, devices=number, counted_by=source, learning=_learning(paradigm, asked), kind=kind, test=test
-    )
+    learning = _learning(paradigm, asked)
+    with in_python():
+        own = own_data(X, y, device, devices=number, counted_by=source, learning=learning, kind=kind, test=test)
     _check_all_hold(own, source)
     if paradigm is None and asked == SUPERVISED and not own.class_names:
         asked, own = OF_NUMBERS, _told_of_numbers(own)
@@ -179,12 +180,12 @@ def _how_many(own: OwnData, number: int | Sequence[Any] | None, config: Config) 
         return len(own.devices)
     if number is None:
         return config.network.devices
-    return number if isinstance(number, int) else len(number)
+    return int(number) if isinstance(number, int | np.integer) else len(names_of(number))
 
 
 def _names(given: int | Sequence[Any] | None, number: int) -> tuple[Name, ...]:
     """Of devices to which rows are dealt out."""
-    return tuple(range(number)) if given is None or isinstance(given, int) else tuple(map(str, given))
+    return tuple(range(number)) if given is None or isinstance(given, int | np.integer) else tuple(names_of(given))
 
 
 def _config(config: Config | Mapping[str, Any] | None, preset: str | None, paradigm: str | None) -> Config:

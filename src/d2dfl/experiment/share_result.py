@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich.cells import cell_len, set_cell_size
 
 from d2dfl.config.seeds import checked_seeds
 from d2dfl.data.own import OwnData
@@ -30,6 +31,7 @@ from d2dfl.network.links import Links
 from d2dfl.network.trust import FULL
 from d2dfl.notebook import line, table_html
 from d2dfl.progress import Step, silent
+from d2dfl.terminal import plain, shortened
 from d2dfl.transfer import Transfer
 from d2dfl.words import counted, verb
 
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Rows = NDArray[np.int64]  # row numbers of X
+LONGEST = 40  # characters of a name in the table
 COLUMNS = ("device", "before", "sent", "received", "lost", "after")
 
 
@@ -88,7 +91,10 @@ class ShareResult:
         ]
         held = [[len(rows) for rows in side.values()] for side in (self.before, self.rows)]
         numbers = zip(held[0], *moved, held[1], strict=True)
-        return [(str(name), *(f"{n:,}" for n in row)) for name, row in zip(self.names, numbers, strict=True)]
+        return [
+            (shortened(plain(name), LONGEST), *(f"{n:,}" for n in row))
+            for name, row in zip(self.names, numbers, strict=True)
+        ]
 
     def _headline(self) -> str:
         sent = sum(len(one.sent) for one in self.transfers)
@@ -144,10 +150,13 @@ class ShareResult:
     def summary(self) -> str:
         """What every device held, sent, received, lost and holds now."""
         lines = [COLUMNS, *self._lines()]
-        widths = [max(len(row[place]) for row in lines) for place in range(len(COLUMNS))]
+        widths = [max(cell_len(row[place]) for row in lines) for place in range(len(COLUMNS))]
         table = [
-            "  ".join(text.rjust(width) if place else text.ljust(width) for place, (text, width) in enumerate(cells))
-            for cells in (zip(row, widths, strict=True) for row in lines)
+            "  ".join(
+                " " * (width - cell_len(text)) + text if place else set_cell_size(text, width)
+                for place, (text, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in lines
         ]
         why = self._why_unlinked()
         first, last = ([], why) if self.transfers else (why, [])

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from d2dfl.config import Config, config_from
 from d2dfl.config.seeds import checked_seed
 from d2dfl.data import Dataset
-from d2dfl.errors import UserError, described
+from d2dfl.errors import UserError
 from d2dfl.experiment.measures import final_score
 from d2dfl.experiment.pipeline import suited
 from d2dfl.experiment.setting import holdings_at_start, paradigm_of
 from d2dfl.federation import Curves, Federated, State, check_training, model_named, model_of, start, train_many
 from d2dfl.federation.layout import Layout
-from d2dfl.federation.models import Factory, Shape
+from d2dfl.federation.models import Factory, Shape, tried
 from d2dfl.federation.schemes import scheme_named
 from d2dfl.notebook import facts_html, line
 from d2dfl.progress import Share, silent
@@ -164,23 +164,7 @@ def save_weights(weights: Weights, path: Path) -> None:
 
 def factory_from(model: Model, shape: Shape, outputs: int) -> Factory:
     """A factory of models that take such inputs and give so many outputs, tried once, or a sentence why not."""
-    if isinstance(model, str):
-        return model_named(model)
-    factory = _factory(model)
-    try:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            made = factory(shape, outputs)
-            answer = made.eval()(torch.zeros(2, *shape)) if isinstance(made, nn.Module) else None
-    except UserError:
-        raise
-    except Exception as error:  # whatever a user's model does
-        raise UserError(f"model cannot take inputs of the shape {shape}: {described(error):.200}") from error
-    if answer is None:
-        raise UserError(f"model makes {a_kind(made)}: give a class or function that makes a torch.nn.Module")
-    if not isinstance(answer, Tensor) or answer.shape != (2, outputs):
-        found = tuple(answer.shape[1:]) if isinstance(answer, Tensor) else type(answer).__name__
-        raise UserError(f"model gives outputs of the shape {found}: the data asks for {outputs} numbers")
-    return factory
+    return tried(model_named(model) if isinstance(model, str) else _factory(model), shape, outputs)
 
 
 def _factory(model: Any) -> Factory:

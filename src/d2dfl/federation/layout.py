@@ -48,7 +48,7 @@ class Layout:
                 out, channels, height, width = shape
                 parts.append(part.view(*leading, out, height, width, channels).movedim(-1, -3))
             else:
-                parts.append(part.view(*leading, *shape))
+                parts.append(part.view((*leading, *shape)))  # a single number, too
         return parts
 
     def flatten(self, tensors: Sequence[Tensor | None], into: Tensor) -> None:

@@ -3,15 +3,16 @@
 No model here has dropout: its masks would make devices depend on the order in which they train.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import prod
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from d2dfl.errors import UserError
+from d2dfl.errors import UserError, described
 from d2dfl.registry import entry_named
+from d2dfl.words import a_kind
 
 Shape = tuple[int, ...]
 Factory = Callable[[Shape, int], nn.Module]
@@ -152,11 +153,56 @@ def default_encoder(shape: Shape) -> str:
     return "encoder-conv" if len(shape) == 3 and min(shape[1:]) > 16 else "encoder-mlp"
 
 
-def build(factory: Factory, shape: Shape, outputs: int, seed: int) -> nn.Module:
-    """A model whose first weights depend on the seed alone; a model that cannot be averaged is refused."""
+def tried(factory: Factory, shape: Shape, outputs: int) -> Factory:
+    """A factory after it made one model, which was shown two inputs; or a sentence why that went wrong."""
+    try:
+        model = _seeded(factory, shape, outputs, 0)
+        answer = _shown(model, torch.zeros(2, *shape)) if isinstance(model, nn.Module) else None
+    except UserError:
+        raise
+    except Exception as error:  # whatever a user's model does
+        raise UserError(f"model cannot take inputs of the shape {shape}: {described(error):.200}") from error
+    if answer is None:
+        raise UserError(f"model makes {a_kind(model)}: give a class or function that makes a torch.nn.Module")
+    if not isinstance(answer, Tensor) or answer.shape != (2, outputs):
+        found = tuple(answer.shape[1:]) if isinstance(answer, Tensor) else type(answer).__name__
+        raise UserError(f"model gives outputs of the shape {found}: the data asks for {outputs} numbers")
+    if not answer.requires_grad:
+        raise UserError("model gives outputs without a gradient: give some that are computed from its weights")
+    return factory
+
+
+def _shown(model: nn.Module, inputs: Tensor) -> object:
+    """What a model gives for inputs, while it trains."""
+    check_averages(model)
+    before = {name: held.clone() for name, held in model.named_buffers()}
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = factory(shape, outputs)
+        model.eval()(inputs)
+        answer: object = model.train()(inputs)
+    for name, held in model.named_buffers():
+        if not torch.equal(held, before[name]):
+            raise UserError(
+                f"the model changes {name} by itself: only weights are averaged and kept; give it none such"
+            )
+    return answer
+
+
+def build(factory: Factory, shape: Shape, outputs: int, seed: int) -> nn.Module:
+    """A model whose first weights depend on the seed alone; a model that cannot be averaged is refused.
+
+    What it does not train is the same for every seed: runs and devices share it.
+    """
+    model = _seeded(factory, shape, outputs, seed)
+    check_averages(model)
+    if seed and len(list(_untrained(model))):
+        with torch.no_grad():
+            for own, first in zip(_untrained(model), _untrained(_seeded(factory, shape, outputs, 0)), strict=True):
+                own.copy_(first)
+    return model
+
+
+def check_averages(model: nn.Module) -> None:
+    """Refuse a model whose state is not weights alone, in 32 bits, of shapes that are known."""
     for name, module in model.named_modules():
         if getattr(module, "track_running_stats", False):
             raise UserError(
@@ -165,7 +211,24 @@ def build(factory: Factory, shape: Shape, outputs: int, seed: int) -> nn.Module:
             )
     if not any(parameter.requires_grad for parameter in model.parameters()):
         raise UserError("the model has no parameter to train: give a model with weights that require a gradient")
-    return model
+    for name, parameter in model.named_parameters():
+        if isinstance(parameter, nn.UninitializedParameter):
+            raise UserError(f"the model has {name} of no shape yet: give layers that know their inputs, not lazy ones")
+        if parameter.dtype != torch.float32:
+            kind = str(parameter.dtype).removeprefix("torch.")
+            raise UserError(f"the model has {name} of the type {kind}: give weights of the type float32")
+
+
+def _seeded(factory: Factory, shape: Shape, outputs: int, seed: int) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return factory(shape, outputs)
+
+
+def _untrained(model: nn.Module) -> Iterator[Tensor]:
+    """Frozen weights and buffers."""
+    yield from (held for held in model.parameters() if not held.requires_grad)
+    yield from model.buffers()
 
 
 def _dense(widths: tuple[int, ...]) -> list[nn.Module]:

@@ -98,6 +98,8 @@ def received_power(positions: Array, candidates: NDArray[np.int32], config: Chan
         power = generator.normal(config.mean, config.power_deviation, candidates.shape)
         return np.where(heard, power.clip(config.lowest, config.highest), 0.0)
     if config.kind == "csv":
+        if not config.file:
+            raise UserError("channel.kind is csv and channel.file empty: name a CSV table of received power there")
         return np.where(heard, _gather(read_csv(Path(config.file)), candidates, config.file), 0.0)
     distance = np.linalg.norm(positions[candidates] - positions[:, None, :], axis=2).clip(min=1.0)
     shadow = 10 ** (generator.normal(0.0, 1.0, candidates.shape) * config.shadowing_db / 10)

@@ -34,6 +34,8 @@ def floats(name: str, values: Any) -> NDArray[np.float64]:
 
 def plain(name: str, values: Any, truths: bool = False) -> NDArray[Any]:
     """A regular array of real numbers of whatever width; with `truths`, booleans are numbers too."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        raise UserError(f"{name} has masked values: fill them")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, OverflowError, RecursionError):

@@ -1,13 +1,14 @@
 """Which device of a user holds which row, by numbers or by names."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.data.columns import RowError, array_of, first_missing, listed, text_of
+from d2dfl.data.columns import RowError, all_whole, array_of, first_missing, listed, text_of
 from d2dfl.errors import UserError
+from d2dfl.words import a_kind
 
 
 def owners_of(
@@ -22,14 +23,14 @@ def owners_of(
     if odd is not None:
         raise RowError("device names nobody", odd, "give every row a device, or drop the row")
     if device.dtype.kind == "f":
-        if not np.array_equal(device, np.round(device)):
+        if not all_whole(device):
             raise UserError("device holds numbers with a point: give whole numbers or names")
         device = device.astype(np.int64)
     if device.dtype.kind not in "biuUSO":
         raise UserError(f"device holds values of the type {device.dtype}: give whole numbers or names")
     if devices is None or isinstance(devices, int | np.integer):
         return _numbered(device, None if devices is None else int(devices), counted_by)
-    return _named(device, list(devices))
+    return _named(device, devices)
 
 
 def _numbered(
@@ -52,19 +53,28 @@ def _numbered(
     return places.reshape(-1).astype(np.int64), tuple(known.tolist())
 
 
-def _named(device: NDArray[Any], names: list[Any]) -> tuple[NDArray[np.int64], tuple[str | int, ...]]:
+def _named(device: NDArray[Any], names: Any) -> tuple[NDArray[np.int64], tuple[str | int, ...]]:
     """Devices by a list of their names, in its order."""
-    given = [text_of(name) for name in array_of("devices", names).tolist()]
+    given = names_of(names)
     texts = list(map(str, given))
-    if len(set(texts)) < len(texts):
-        twice = next(name for name, text in zip(given, texts, strict=True) if texts.count(text) > 1)
-        raise UserError(f"devices names {twice!r:.40} twice: name each once")
     place = {text: number for number, text in enumerate(texts)}
     held = [text_of(value) for value in device.tolist()]
     unknown = next((name for name in held if str(name) not in place), None)
     if unknown is not None:
         raise UserError(f"device names {unknown!r:.40}, which devices does not have: it has {listed(given)}")
     return np.array([place[str(name)] for name in held], dtype=np.int64), tuple(given)
+
+
+def names_of(devices: Any) -> list[str | int]:
+    """The names in a list of devices, each once."""
+    if isinstance(devices, str | bytes | Mapping) or not hasattr(devices, "__len__") or np.ndim(devices) != 1:
+        raise UserError(f"devices is {a_kind(devices)}: give how many there are, or a list of their names")
+    given = [text_of(name) for name in array_of("devices", devices).tolist()]
+    texts = list(map(str, given))
+    if len(set(texts)) < len(texts):
+        twice = next(name for name, text in zip(given, texts, strict=True) if texts.count(text) > 1)
+        raise UserError(f"devices names {twice!r:.40} twice: name each once")
+    return given
 
 
 def held_by(owners: NDArray[np.int64], devices: int) -> tuple[NDArray[np.int64], ...]:

@@ -54,6 +54,9 @@ def read_own(config: Config, learning: TargetKind = "classes") -> OwnData:
     label, device = ("y", "device") if path.suffix.lower() == ".npz" else (settings.label, settings.device)
     if label not in table:
         raise UserError(f"{path} has no {label!r}: {_advice(path, '--label-column')}; it has {listed(table)}")
+    if label == device and settings.device:
+        way = f"name another with --device-column, or deal the rows out with --devices; it has {listed(table)}"
+        raise UserError(f"{path}: {label!r} is named as the column of labels and of devices: {way}")
     if settings.device and device not in table:
         way = f"{_advice(path, '--device-column')}, or deal the rows out with --devices"
         raise UserError(f"{path} has no {device!r}, which says who holds what: {way}; it has {listed(table)}")
@@ -113,7 +116,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[int]]:
 
 def _csv(path: Path) -> tuple[dict[str, Any], list[int]]:
     """Columns by name: whole numbers, numbers, or text where any cell is no number. Empty lines are passed over."""
-    text = read_text(path, "a table in CSV with a line of names first").removeprefix("\ufeff")
+    text = read_text(path, "a table in CSV with a line of names first")
     check_memory(20.0 * len(text), f"{path} needs", "give it as .npz")
     first = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first.count)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.data.columns import Arrays, RowError, first_missing, numbers, text_of
+from d2dfl.data.columns import Arrays, RowError, all_whole, first_missing, numbers, text_of
 from d2dfl.data.datasets import LARGEST_VALUE
 from d2dfl.errors import UserError
 
@@ -49,10 +49,8 @@ def _classes(values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     if odd is not None:
         raise RowError("y holds no label", odd, "give every row one, or drop the row")
     if values.dtype.kind == "f":
-        if not np.array_equal(values, np.round(values)):
-            raise UserError(
-                "y holds numbers with a point, which are no classes: give labels, or take the paradigm regression"
-            )
+        if not all_whole(values):
+            raise UserError("y holds numbers with a point, which are no classes: give labels, or --paradigm regression")
         values = values.astype(np.int64)
     if values.dtype.kind not in "biuUSO":
         raise UserError(f"y holds values of the type {values.dtype}: give labels as whole numbers or text")
@@ -63,6 +61,6 @@ def _classes(values: NDArray[Any]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         raise UserError(f"y holds one class only, {known[0]!s:.40}: give at least two, or numbers to predict")
     if len(known) > max(MANY_CLASSES, len(values) // 2):
         raise UserError(
-            f"y holds {len(known):,} classes in {len(values):,} rows: give labels, or take the paradigm regression"
+            f"y holds {len(known):,} classes in {len(values):,} rows: give labels, or --paradigm regression"
         )
     return tuple(map(str, known.tolist())), classes.reshape(-1).astype(np.int64)

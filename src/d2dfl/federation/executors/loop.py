@@ -60,7 +60,8 @@ class Desk:
     @classmethod
     def of(cls, job: Job, params: Tensor, copied: bool) -> "Desk":
         # Parameters may be views of rows by now: a plain copy would copy all rows.
-        fresh = {id(held): nn.Parameter(torch.empty_like(held)) for held in job.model.parameters()}
+        trained = (held for held in job.model.parameters() if held.requires_grad)  # what is frozen is no view
+        fresh = {id(held): nn.Parameter(torch.empty_like(held)) for held in trained}
         model = copy.deepcopy(job.model, fresh) if copied else job.model
         return cls(job, model, torch.empty(params.shape[1], device=params.device))
 

@@ -12,7 +12,7 @@ from torch.func import functional_call, vmap
 from d2dfl.federation.batches import BatchPlan
 from d2dfl.federation.executors.design import Design, design_for, filled
 from d2dfl.federation.executors.loop import PIECE, TEST_PIECE, Job, generator, prepared
-from d2dfl.federation.executors.stacked import stacked_forward
+from d2dfl.federation.executors.stacked import shares_weights, stacked_forward
 from d2dfl.federation.losses import Loss
 from d2dfl.federation.optimisers import Memory, blank_memory, descend
 
@@ -244,6 +244,8 @@ class Stack:
 
 def obstacle(job: Job) -> str | None:
     """Why a model cannot be stacked, or None: it is tried on two devices with one datapoint each."""
+    if shares_weights(job.model):  # PyTorch's functional_call leaves vmap's tensors in such a model
+        return "layers share weights"
     row = job.layout.row_of(job.model).to(job.inputs.device)
     plan = BatchPlan(
         np.arange(2), np.zeros((1, 2, 1), dtype=np.int64), np.ones(2, dtype=np.int64), np.zeros((1, 2), dtype=np.uint64)

@@ -19,7 +19,9 @@ LayerStep = Callable[[Sequence[Tensor], Tensor], Tensor]
 
 def stacked_forward(model: nn.Module) -> Callable[[Sequence[Tensor], Tensor], Tensor] | None:
     """Stacked parameters and inputs [row, n, channels, *space] -> outputs [row, n, ...]; None: not such a model."""
-    if not isinstance(model, nn.Sequential):
+    if not isinstance(model, nn.Sequential) or not all(held.requires_grad for held in model.parameters()):
+        return None
+    if shares_weights(model):
         return None
     steps: list[tuple[LayerStep, int]] = []  # and how many tensors of weights each takes
     for layer in model:
@@ -37,6 +39,11 @@ def stacked_forward(model: nn.Module) -> Callable[[Sequence[Tensor], Tensor], Te
         return now
 
     return forward
+
+
+def shares_weights(model: nn.Module) -> bool:
+    """Whether a tensor of weights has two places in a model."""
+    return len(list(model.named_parameters(remove_duplicate=False))) > len(list(model.parameters()))
 
 
 def _step(layer: nn.Module) -> LayerStep | None:

@@ -11,7 +11,7 @@ from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 
 from d2dfl.report.drawing.scene import Array, Arrows, Stage, curves
-from d2dfl.terminal import plain
+from d2dfl.terminal import plain, shortened
 
 FONT = "DejaVu Sans"  # which matplotlib brings
 LONGEST = 12  # characters of a name beside a circle
@@ -51,11 +51,7 @@ def lettering(names: Sequence[str], counts: NDArray[np.int64]) -> Lettering:
 
 def short_name(name: str) -> str:
     """A name as it fits beside a circle."""
-    words = plain(name)
-    if len(words) <= LONGEST:
-        return words
-    tail = LONGEST // 3  # names that begin alike mostly end with what tells them apart
-    return words[: LONGEST - 1 - tail].rstrip() + "…" + words[-tail:].lstrip()
+    return shortened(plain(name), LONGEST)
 
 
 def short_names(names: Sequence[str]) -> list[str]:
