@@ -104,6 +104,17 @@ def traced(config: object, times: int) -> dict[str, list[Seconds]]:
     return found
 
 
+def long_discoveries(times: int, shares: dict[str, Shares]) -> None:
+    """A discovery of some seconds, which a browser watches: how much of it the server takes while links form."""
+    config = preset("best").with_(**{"network.devices": 60, "marginal.messages": 4000})
+    network, mine = Network.generate(config, 0), shares.setdefault("long discovery", Shares())
+    for _ in range(times + 1):
+        with watched(True, mine) as view:
+            view.begin(config, ())
+            trace = Trace(lambda view=view: view.negotiate(trace))  # noqa: B023  # called in this turn alone
+            mine.of(lambda trace=trace: discover(network, config, trace=trace))
+
+
 def show(title: str, found: dict[str, list[Seconds]]) -> None:
     """Ratios to the first of the kinds, pair by pair: the median, and between which half of them lie."""
     print(title)
@@ -134,6 +145,7 @@ def main() -> None:
     title = f"compare {','.join(METHODS)}, one seed, {given.devices} devices, {given.rounds} rounds, {given.times} times each"
     shares: dict[str, Shares] = {}
     show(title, compared(config, given.times, shares))
+    long_discoveries(given.times, shares)
     for kind, each in shares.items():
         if each.found:
             values = sorted(100 * share for share in each.found[1:])

@@ -179,6 +179,35 @@ def test_a_notebook_has_the_code_of_its_tutorial(site: Path, path: Path) -> None
     assert any(cell["outputs"] for cell in cells)
 
 
+@pytest.mark.skipif(chromium() is None, reason=NEEDED)
+def test_what_commands_do_is_not_cut_off(site: Path, tab: Tab) -> None:
+    """On the first pages that a newcomer reads every command has its explanation above it, and both are seen whole."""
+    for page in ("index", "use"):
+        tab.open(site / f"{page}.html", width=1280)
+        cut = "[...document.querySelectorAll('.language-console code')].map((it) => it.scrollWidth - it.clientWidth)"
+        widths = tab.run(cut)
+        assert len(widths) == 1, page
+        assert max(widths) <= 0, page
+    shown = Page(site / "use.html").words
+    assert "# all methods, and the i.i.d. gap each closes; --live: a page shows it as it goes d2dfl compare --live" in shown
+
+
+def test_words_and_questions_have_places_to_link_to(site: Path) -> None:
+    assert {"gate", "threshold", "reading", "slot", "partition", "share-of-the-gap", "i-i-d-shuffle"} <= Page(
+        site / "glossary.html"
+    ).places
+    assert "how-many-seeds" in Page(site / "faq.html").places
+
+
+@pytest.mark.skipif(chromium() is None, reason=NEEDED)
+def test_settings_say_what_they_are_beside_their_name(site: Path, tab: Tab) -> None:
+    """On a phone the rest of the table goes on to the side."""
+    tab.open(site / "reference" / "settings.html", width=390, phone=True)
+    seen = "document.querySelector('tbody tr td:nth-child(2)').getBoundingClientRect()"
+    assert "number of devices" in tab.text("tbody tr td:nth-child(2)")
+    assert tab.run(f"{seen}.right") <= 390
+
+
 def test_every_page_is_in_the_contents(site: Path) -> None:
     told = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("nav:")[1]))
     pages = site.parent / "pages"
@@ -237,8 +266,8 @@ def test_the_first_page_says_what_it_is_and_where_to_begin(site: Path, tab: Tab,
     bottom = tab.run("document.querySelector('.ways').getBoundingClientRect().bottom")
     assert 0 < bottom < 900  # on the first screen
     ways = tab.run("[...document.querySelectorAll('.ways a')].map((it) => it.textContent)")
-    assert ways == ["Your own data in ten minutes", "First commands", "Watch a run"]
-    assert tab.run("document.querySelectorAll('.cards a').length") == 6
+    assert ways == ["First run", "Your own data in ten minutes", "Watch a run"]
+    assert tab.run("document.querySelectorAll('.cards a').length") == 8
 
 
 @pytest.mark.skipif(chromium() is None, reason=NEEDED)
@@ -257,7 +286,7 @@ def test_the_first_page_is_used_by_keys_alone(site: Path, tab: Tab) -> None:
         stops.append(here)
     names = [name for name, _ in stops]
     assert "Skip to content" in names
-    assert {"First commands", "Watch a run", "Install"} <= set(names)
+    assert {"First run", "First commands", "Watch a run", "Install"} <= set(names)
     assert all(seen for _, seen in stops)
 
 

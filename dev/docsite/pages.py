@@ -38,20 +38,24 @@ WAYS = """<div class="lead" markdown>
 Finds which device should receive datapoints from which other one, before federated training starts.
 </div>
 <div class="ways" markdown>
-[Your own data in ten minutes](docs/own-data.md) [First commands](site:use.md) [Watch a run](docs/live.md)
+[First run](docs/tutorials/first-run.md) [Your own data in ten minutes](docs/own-data.md) [Watch a run](docs/live.md)
 </div>
 """
 READ = """## Read on
 
 <div class="cards" markdown>
-[**Tutorials** seven, of ten minutes each, as notebooks, too](docs/tutorials/index.md)
+[**Tutorials** seven of ten minutes each; each is also a notebook](docs/tutorials/index.md)
+[**What it buys** accuracy with and without an exchange, for all methods](site:results/buys.md)
 [**Explanations** why it finds good graphs, what crosses which link, privacy, energy](docs/explanations.md)
 [**Reference** commands, settings, Python, files, messages](site:reference/commands.md)
 [**Results** every claim of the paper, with intervals](docs/results.md)
 [**Glossary** what the words mean](docs/glossary.md)
 [**Questions** that others had](docs/faq.md)
+[**Commands** the twelve that one needs first](site:use.md)
 </div>
 """
+SHELL = re.compile(r"^```\n((?:(?:make|pip|d2dfl) .*\n)+)```$", re.MULTILINE)
+TERM = re.compile(r"^(\*\*([^*]+)\*\*.*)(?=\n:   )", re.MULTILINE)  # of the glossary
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
 TALL = "docs/images/exchange-tall.png"
 ALL = f'<p><a href="{Path(PAGE).name}">All charts, tables, graphs and verdicts on one page</a></p>'
@@ -99,6 +103,20 @@ def _welcome(first: str) -> str:
     return f"{title}\n\n{WAYS}\n{PICTURE.sub(picture, image)}\n\n{words.strip()}\n{rest}"
 
 
+def _explained_first(found: re.Match[str]) -> str:
+    """Commands with what each does in a line above it: behind it, a page that is narrower than a terminal cuts it off."""
+    lines = []
+    for line in found[1].splitlines():
+        command, _, said = line.partition("  #")
+        lines += ([""] if lines else []) + ([f"# {said.strip()}"] if said else []) + [command.rstrip()]
+    return "```console\n" + "\n".join(lines) + "\n```"
+
+
+def anchor(term: str) -> str:
+    """Where a word of the glossary is."""
+    return re.sub(r"[^a-z]+", "-", term.lower()).strip("-")
+
+
 def write_pages(folder: Path) -> list[Path]:
     """Write every page, notebook and picture."""
     if folder.exists():
@@ -110,6 +128,9 @@ def write_pages(folder: Path) -> list[Path]:
     titles = {Path(source).name: text.partition("\n")[0].lstrip("# ") for source, text in pages.values()}
     written = []
     for page, (source, text) in pages.items():
+        text = SHELL.sub(_explained_first, text)
+        if page == "glossary.md":
+            text = TERM.sub(lambda match: f"{match[1]} {{: #{anchor(match[2])} }}", text)
         text = BY_FILE.sub(lambda match: f"[{titles.get(Path(match[1]).name, match[1])}]", text)
         more = _notebook(folder, page, source, text) if source in TUTORIALS and not page.endswith("index.md") else ""
         written.append(_write(folder / page, _turned(_titled(text, more), page, source, homes, folder)))

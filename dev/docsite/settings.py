@@ -29,11 +29,11 @@ def settings_page() -> str:
             rows.append(
                 (
                     code(f"{section.name}.{field.name}"),
+                    cell(str(field.metadata["help"])),
                     both,
                     cell(allowed(field, hints[field.name])),
-                    cell(str(field.metadata["help"])),
                 )
             )
         said = (inspect.getdoc(type(part)) or "").partition("\n")[0]
-        parts += [f"## {section.name}\n", f"{said}\n", table(("setting", "value", "may be", "what it is"), rows)]
+        parts += [f"## {section.name}\n", f"{said}\n", table(("setting", "what it is", "default", "may be"), rows)]
     return "\n".join(parts)

@@ -148,6 +148,22 @@ def test_the_display_shows_objective_links_and_temperature() -> None:
     assert f"temperature {trace.moments[-1].temperature:.4f}" in text
 
 
+def test_ctrl_c_after_a_run_ends_the_page_and_says_nothing_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """While browsers are given the last records, all is measured and kept."""
+    pytest.importorskip("uvicorn", reason="no live extra: pip install 'd2dfl[live]'")
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("d2dfl.live.server.LiveServer.end", interrupted)
+    monkeypatch.chdir(tmp_path)
+    assert call(monkeypatch, "discover", "--devices", "6", "--live", "--no-browser", "--out", "run") == 0
+    assert "stopped" not in capsys.readouterr().err
+    assert (tmp_path / "run" / "run.json").exists()
+
+
 def test_a_replay_ends_with_ctrl_c(tmp_path: Path) -> None:
     pytest.importorskip("uvicorn", reason="no live extra: pip install 'd2dfl[live]'")
     plain = [sys.executable, "-m", "d2dfl"]

@@ -3,7 +3,7 @@
 import json
 from itertools import pairwise
 
-from d2dfl.live.stand import LEAST_S, SHARE, Stand
+from d2dfl.live.stand import FORMING, LEAST_S, SHARE, Stand
 
 
 class Clock:
@@ -65,6 +65,40 @@ def test_what_is_dear_is_computed_seldom() -> None:
         clock.now += 0.1
     assert 0.8 * SHARE < clock.worked / clock.now <= 1.5 * SHARE  # the first one is not waited for
     assert min(b - a for a, b in pairwise(calls)) >= LEAST_S
+
+
+def test_links_are_seen_to_form_though_the_first_map_is_dear() -> None:
+    """A discovery of 17 s, 60 devices: places of devices and names are found once, and the map without them is cheap."""
+    clock, seen, maps = Clock(), dict[str, int](), list[float]()
+    stand = stand_at(clock)
+
+    def draw() -> int:
+        clock.work(0.015 if maps else 0.09)
+        maps.append(clock.now)
+        return len(maps)
+
+    while clock.now < 17.0:
+        stand.put("map", draw, FORMING)
+        stand.newer(seen)
+        clock.now += 0.1
+    assert len(maps) >= 6
+    assert clock.worked < 0.02 * clock.now
+
+
+def test_what_cost_much_once_is_not_held_against_a_cheap_record() -> None:
+    clock, seen, drawn = Clock(), dict[str, int](), list[float]()
+    stand = stand_at(clock)
+
+    def draw() -> int:
+        clock.work(0.2 if len(drawn) == 5 else 0.0001)  # Python collects its garbage in between
+        drawn.append(clock.now)
+        return len(drawn)
+
+    for _ in range(200):
+        stand.put("head", draw)
+        stand.newer(seen)
+        clock.now += 0.1
+    assert max(b - a for a, b in pairwise(drawn)) < 1.0
 
 
 def test_a_dear_record_does_not_keep_a_cheap_one_waiting_nor_another_dear_one_for_ever() -> None:

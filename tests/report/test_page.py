@@ -19,10 +19,11 @@ from d2dfl import __version__
 from d2dfl.discovery.methods import METHODS
 from d2dfl.report import look as page_look
 from d2dfl.report.drawing import picture as draw
-from d2dfl.report.findings import FILE, REPRODUCED, Chart, Findings, Line, Verdict
+from d2dfl.report.findings import FEW, FILE, REPRODUCED, Chart, Findings, Line, Verdict
 from d2dfl.report.look import COLOURS, IID_COLOUR, dash_of, logarithmic, palettes, slug, slugs, titles
 from d2dfl.report.page.data import PageEntry
 from d2dfl.report.page.page import STYLES, page
+from d2dfl.report.page.verdicts import verdict_sentence
 
 
 class Reader(HTMLParser):
@@ -250,3 +251,10 @@ def test_verdicts_that_are_not_of_the_paper_are_one_number_that_says_what_it_is(
     text = page([PageEntry(Findings("one", "One", verdicts=verdicts), Path(), ())])
     assert 'title="1 nobody can tell, 2 no claim"' in text
     assert "1 reproduced, 1 nobody can tell, 2 no claim." in text
+
+
+def test_too_few_seeds_are_said_on_top() -> None:
+    found = demo.experiments()[0]
+    few = tuple(dataclasses.replace(item, verdict=FEW) for item in found.verdicts)
+    assert verdict_sentence(few) == "Whether the paper's numbers hold cannot be said: too few seeds."
+    assert verdict_sentence(()) == ""

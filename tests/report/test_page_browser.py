@@ -102,6 +102,8 @@ def test_a_device_says_what_it_has_gets_and_gives(tab: Tab, report: Path) -> Non
         if link.transmitter == device:
             assert f"{total} to device {link.receiver}" in said
     assert tab.run("document.querySelectorAll('.node.near').length") > 1
+    tab.wait("getComputedStyle(document.querySelector('.node:not(.near)')).opacity === '0.35'")
+    assert look_of(tab, f"[data-kind=device][data-index='{device}']", "opacity") == "1"  # others fade, not this one
 
 
 def test_a_link_says_what_moves_over_it(tab: Tab, report: Path) -> None:

@@ -216,6 +216,20 @@ def test_a_map_of_any_number_of_devices_is_on_the_page(tab: Tab, tmp_path: Path,
     assert tab.text(".inspector").startswith("Device station 2 ")
 
 
+def test_of_many_devices_each_shows_its_colour(tab: Tab, tmp_path: Path) -> None:
+    """A rim as broad as that of a large device would leave nothing of a small one."""
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(demo.device_map(300),))))
+    face = "getComputedStyle(document.querySelector('.node circle.face'))"
+    radius, rim = tab.run(f"[parseFloat({face}.r), parseFloat({face}.strokeWidth)]")
+    assert 0 < rim <= 0.21 * radius
+
+
+def test_a_single_map_says_what_it_is(tab: Tab, tmp_path: Path) -> None:
+    found = Findings("map", "Map", maps=(demo.device_map(6, title="Seed 3"),))
+    tab.open(written(tmp_path, found))
+    assert tab.text(".map figcaption").startswith("Who sends to whom, seed 3")
+
+
 @pytest.mark.parametrize("unit", ["m", ""])
 def test_no_device_stands_on_the_scale(tab: Tab, tmp_path: Path, unit: str) -> None:
     item = demo.device_map(3)

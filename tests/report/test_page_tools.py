@@ -258,7 +258,9 @@ def test_everything_is_reached_by_keys_alone(tab: Tab, tmp_path: Path) -> None:
         tab.press("Tab")
         here = tab.run(
             "(() => { const it = document.activeElement; if (it === document.body) return null;"
-            " const seen = getComputedStyle(it); return [it.tagName, seen.outlineStyle !== 'none' || it.matches('.node, svg')]; })()"
+            " const face = it.querySelector(':scope > circle.face'), seen = getComputedStyle(it);"
+            " const ring = face && getComputedStyle(face).stroke === getComputedStyle(document.body).color;"
+            " return [it.tagName, (seen.outlineStyle !== 'none' || ring) && seen.opacity === '1']; })()"
         )
         if here is None:
             break

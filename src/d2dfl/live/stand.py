@@ -3,7 +3,8 @@
 Records hold all that came before them (a curve all its rounds), so a slow browser misses nothing if it sees every third one. There
 is no queue that could grow. While nobody looks, nothing is computed at all. What is computed for those who look is taken from the
 run: a record is drawn once as soon as it is there, and then takes at most a share (`SHARE`) of the seconds that the run itself takes.
-A drawing that is dear is therefore made anew more seldom, and keeps no other one waiting.
+A drawing that is dear is therefore made anew more seldom, and keeps no other one waiting. It is charged what it cost now or the time
+before, whichever is less: that Python collected its garbage meanwhile must not stop how far it is for a minute.
 """
 
 import json
@@ -11,11 +12,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from d2dfl.progress import silent
 
 SHARE = 0.0012  # of each record; there are six at once
+FORMING = 0.012  # of links that form: while devices negotiate hardly anything else is drawn
 ELSEWHERE = 0.003  # where other processes do the work, one at least, by the clock on the wall; there are five
 LEAST_S = 0.25  # between two drawings of a record
 Build = Callable[[], Any]  # gives plain values
@@ -32,6 +35,8 @@ class Part:
     built: int = 0  # the version of the text
     at_s: float = -LEAST_S  # when that was
     paid_s: float = 0.0  # by the clock of the run: when it may be built again
+    cost_s: float = inf  # of the last drawing
+    share: float = SHARE
 
 
 class Stand:
@@ -55,14 +60,15 @@ class Stand:
         self.looked: Callable[[], None] = silent  # is told whenever somebody looks, while the run goes on
         self.ended = threading.Event()
 
-    def put(self, name: str, build: Build) -> None:
-        """There is something newer to show. It is computed when somebody looks, if ever."""
+    def put(self, name: str, build: Build, share: float | None = None) -> None:
+        """There is something newer to show. It is computed when somebody looks, if ever; `share` of the run may be spent on it."""
         with self._lock:
             if name in self._parts:
                 part = self._parts[name]
                 part.build, part.version = build, part.version + 1
             else:
-                self._parts[name] = Part(build, 1, at_s=self._wall() - LEAST_S, paid_s=self._run())
+                at_s, paid_s = self._wall() - LEAST_S, self._run()
+                self._parts[name] = Part(build, 1, at_s=at_s, paid_s=paid_s, share=share or self._share)
 
     def settled(self, *names: str) -> None:
         """These will not change for a while: what was not yet drawn of them is due at once."""
@@ -114,7 +120,9 @@ class Stand:
             build, version = part.build, part.version
         began = self._own()
         part.text, part.built = _text(name, version, build()), version
-        part.at_s, part.paid_s = self._wall(), self._run() + (self._own() - began) / self._share
+        cost_s = self._own() - began
+        part.at_s, part.paid_s = self._wall(), self._run() + min(cost_s, part.cost_s) / part.share
+        part.cost_s = cost_s
 
 
 def _text(name: str, version: int, data: Any) -> str:

@@ -12,7 +12,7 @@ from d2dfl.experiment.folder.traces import trace_name
 from d2dfl.experiment.observer import Observer
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.negotiation import Negotiation
-from d2dfl.live.stand import Stand
+from d2dfl.live.stand import FORMING, Stand
 from d2dfl.report.findings import Bars, Chart, Findings, Map, Table
 from d2dfl.report.look import palettes, titles
 from d2dfl.report.page.widgets import bars_data, chart_data
@@ -77,7 +77,7 @@ class DiscoveryView(Observer):
                 self.maps[trace.seed] = LivingMap.of(f"Seed {trace.seed}", trace.network)
             self.traces[key] = Negotiation(trace, self.config, self.maps[trace.seed])
         if len(trace.moments) > 1:  # the first has no link yet: drawing it would keep the next ones waiting
-            self.stand.put(NEGOTIATION, self.traces[key].now)
+            self.stand.put(NEGOTIATION, self.traces[key].now, FORMING)
 
     def look(self) -> None:
         """Somebody looks: a view of other processes asks them what there is."""

@@ -6,7 +6,7 @@ import sys
 import time
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,9 +65,10 @@ def live_session(
         except BaseException:
             server.end("The run was stopped.")
             raise
-        server.end(session.words, coming=opened)
-        if watching.stay:
-            _until_stopped(f"the page stays: {server.address}; Ctrl-C ends it")
+        with suppress(KeyboardInterrupt):  # all is measured and kept: Ctrl-C ends the page
+            server.end(session.words, coming=opened)
+            if watching.stay:
+                _until_stopped(f"the page stays: {server.address}; Ctrl-C ends it")
 
 
 def _open(server: LiveServer, no_browser: bool) -> bool:
@@ -98,12 +99,10 @@ def _browser_there() -> bool:
 
 def _until_stopped(words: str) -> None:
     """Wait for Ctrl-C, which is the end that was meant."""
-    try:
+    with suppress(KeyboardInterrupt):
         say(words)
         while True:
             time.sleep(WAIT_S)
-    except KeyboardInterrupt:
-        return
 
 
 def replay_folder(folder: Path, no_browser: bool) -> None:

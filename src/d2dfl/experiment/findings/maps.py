@@ -59,7 +59,7 @@ def graph_layer(name: str, title: str, network: Network, graph: Graph, worth: Ev
                 receiver=int(receiver),
                 loss=round(float(graph.drop[receiver, edge]), 4),
                 trusted=int(network.trust[receiver, slot].sum()),
-                amounts=tuple(round(float(amount), 3) for amount in graph.allocated[receiver, edge]),
+                amounts=tuple(round(amount, 3) if amount else 0.0 for amount in graph.allocated[receiver, edge].tolist()),
             )
         )
     return Layer(

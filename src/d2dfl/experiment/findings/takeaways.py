@@ -36,7 +36,7 @@ def comparison_takeaway(results: Results, rows: Sequence[Row]) -> str:
         AHEAD: "the exchange helps",
         BEHIND: "the exchange harms",
         FEW: f"{counted(len(results.seeds), 'seed')} cannot tell whether the exchange helps",
-    }.get(standing(results.gain(point, best.method, NO_EXCHANGE)), "whether the exchange helps cannot be told")
+    }.get(standing(results.gain(point, best.method, NO_EXCHANGE)), "nobody can tell whether the exchange helps")
     if results.sign(point) * (best.score - none.score) < 0:
         return (
             f"No exchange ends best: {results.score_name(point)} {number(none.score, 3)} against {number(best.score, 3)} with "
@@ -52,10 +52,11 @@ def _rival(best: Row, methods: Sequence[Row]) -> str:
     """How it stands against the next method."""
     if best.against is None or len(methods) < 2 or best.against.method == NO_EXCHANGE:
         return ""
-    words = {AHEAD: "is ahead of", FEW: "has too few seeds to be told from"}.get(
-        best.against.standing, "cannot be told from"
-    )
-    return f", and it {words} {METHODS[best.against.method].title}"
+    rival = METHODS[best.against.method].title
+    return {
+        AHEAD: f", and {best.title} is ahead of {rival}",
+        FEW: f", and it takes more seeds to tell {best.title} from {rival}",
+    }.get(best.against.standing, f", but nobody can tell {best.title} from {rival}")
 
 
 def graph_takeaway(items: Sequence[Discovery], best: float | None) -> str:

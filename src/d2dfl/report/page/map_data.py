@@ -104,5 +104,9 @@ def _flipped(xy: Any, stage: Stage) -> list[list[float]]:
 
 def numbers(values: tuple[float, ...], digits: int = 6) -> list[float]:
     """Fewer digits than the record: more than any screen shows, and a small file."""
-    short = (float(f"{value:.{digits}g}") for value in values)
-    return [int(value) if value.is_integer() and abs(value) < 1e15 else value for value in short]
+    return [_short(value, digits) if value else 0 for value in values]
+
+
+def _short(value: float, digits: int) -> float:
+    short = float(f"{value:.{digits}g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short

@@ -133,7 +133,10 @@ def verdict_sentence(verdicts: Sequence[Verdict]) -> str:
         if mine:
             near = f" and {mine.count(DIRECTION)} in direction" if DIRECTION in mine else ""
             parts.append(f"{name} {mine.count(REPRODUCED)} of {counted(len(mine), 'verdict')}{near}")
-    return f"Reproduced: {'; '.join(parts)}." if parts else ""
+    if not parts:
+        few = any(item.verdict == FEW for item in verdicts)
+        return "Whether the paper's numbers hold cannot be said: too few seeds." if few else ""
+    return f"Reproduced: {'; '.join(parts)}."
 
 
 def _rows(findings: Findings, place: str) -> list[VerdictRow]:

@@ -1,5 +1,6 @@
 """What the page's script draws: charts, bars and maps as small plain data, and the elements that hold them."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,7 +62,8 @@ def _exchange(bars: Bars) -> list[int]:
 def map_widget(maps: Sequence[Map], colours: Colours) -> Html:
     """Devices, clusters and the graph of each method, on one map or on one of several."""
     found = [map_data(item, colours) for item in maps]
-    title = maps[0].title if len(maps) == 1 else f"Who sends to whom, {len(maps)} networks"
+    title = re.sub(r"^Seed (?=\d)", "Who sends to whom, seed ", maps[0].title)
+    title = title if len(maps) == 1 else f"Who sends to whom, {len(maps)} networks"
     data = {"title": title, "maps": [data for data, _ in found]}
     return _widget("map", title, data, _map_keys(len(maps[0].partitions), found[0][1]))
 

@@ -244,7 +244,7 @@ class LineChart extends ZoomedChart {
   mark(from, to) {
     const [first, last] = [from, to].sort((a, b) => a - b).map((index) => this.atX(this.shownPlaces[index]));
     const { top, bottom } = this.box;
-    this.cursor.prepend(svg("rect", { class: "chosen", x: first, y: top, width: last - first, height: bottom - top }));
+    this.cursor.prepend(svg("rect", { class: "stretch", x: first, y: top, width: last - first, height: bottom - top }));
   }
 
   leave() {

@@ -85,7 +85,9 @@ class MapView {
 
   node([x, y], device) {
     const { radius, inside, labels, places, readable } = this.map;
+    const rim = Math.min(1.2, 0.2 * radius); // of a small device a broad one would leave no colour
     const face = svg("circle", { class: "face", cx: x, cy: y, r: radius });
+    face.style.setProperty("--rim", short(rim)); // not as an attribute, which a live page's policy forbids
     const hit = svg("circle", { class: "hit", cx: x, cy: y, r: Math.max(radius + 1.5, 5) });
     const text = readable ? svg("text", { x, y, "font-size": (inside ? 1 : 0.7) * radius }) : null;
     const [left, top] = places[device] || [];
