@@ -20,7 +20,7 @@ from d2dfl.experiment.per_device import Name, PerDevice
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.experiment.share_result import ShareResult as ShareResult
-from d2dfl.experiment.share_result import in_python
+from d2dfl.experiment.share_result import as_said_in_python
 from d2dfl.network import Network
 from d2dfl.network.frames import by_class, by_device, is_frame, named
 from d2dfl.network.links import Links, checked_table, checked_trust, links_file
@@ -118,7 +118,7 @@ def _of_arguments(settings: Config, method: str | None, edges: int | None, trust
 
 def _shared(own: OwnData, known: Links, settings: Config, seed: int, names: tuple[Name, ...]) -> ShareResult:
     """Discover and exchange with data, links and settings that fit each other."""
-    with in_python():
+    with as_said_in_python():
         setting = setting_of(settings, seed, own.dataset(tested=False), known)
         item = prepare(settings, setting, settings.discovery.method)
     assert item.discovery is not None  # the yardstick alone has none

@@ -126,7 +126,7 @@ class LossyRadio:
         raise RuntimeError("a discovery over a lossy radio does not end")
 
 
-def radio_of(
+def lossy_radio(
     devices: Sequence[Device],
     weather: Weather,
     generator: np.random.Generator,
