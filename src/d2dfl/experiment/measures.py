@@ -69,7 +69,12 @@ def final(cell: Mapping[str, Any]) -> float:
 
 def final_score(scores: Sequence[float]) -> float:
     """The same of a curve alone."""
-    return float(np.mean(scores[-max(1, len(scores) // 5) :]))
+    return float(np.mean(scores[-last_fifth(len(scores)) :]))
+
+
+def last_fifth(evaluations: int) -> int:
+    """How many of the evaluations of a curve are its last fifth."""
+    return max(1, evaluations // 5)
 
 
 def effort(cell: Mapping[str, Any], target: float, radio: str | None = None) -> float | None:
