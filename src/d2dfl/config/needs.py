@@ -31,7 +31,7 @@ class NetworkShape:
 
     @classmethod
     def planned(cls, config: Config) -> Self:
-        """Of the network that a configuration would generate."""
+        """The shape of the network that a configuration would generate."""
         return cls(config.network.devices, slots_of(config.network.devices, config), config.network.partitions)
 
     @property
@@ -55,7 +55,7 @@ def network_bytes(devices: int, slots: int, partitions: int, edges: int = 5) -> 
 
 
 def played_bytes(devices: int, partitions: int, edges: int) -> float:
-    """Of a game, its graph and its evaluation, beside the network."""
+    """Bytes of a game, its graph and its evaluation, beside the network."""
     return devices * (500.0 + partitions * (30.0 + 30.0 * edges))
 
 

@@ -97,7 +97,7 @@ def holdings_at_start(
 
 
 def _with_clusters(network: Network, clusters: DataClusters | None, config: Config) -> Network:
-    """Where partitions are data clusters: their shapes, what a device asks for and what it keeps (R24)."""
+    """The network with the shapes of data clusters, what a device asks for and what it keeps (R24), where partitions are data clusters."""
     if clusters is None:
         return network
     settings = config.partition
@@ -118,7 +118,7 @@ def _with_sketches(
     config: Config,
     seed: int,
 ) -> Network:
-    """Where devices hold a single label, as they tell: how far apart labels lie, as those who consent find out."""
+    """The network with how far apart labels lie, as those who consent find out, where devices tell that they hold a single label."""
     if partitioning.clusters is not None or (single_label(network.counts) < 0).all():
         return network
     distance = sketched_distances(

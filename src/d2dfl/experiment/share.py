@@ -161,7 +161,7 @@ def _check_all_hold(own: OwnData, source: str) -> None:
 
 
 def _fitting(own: OwnData, config: Config) -> dict[str, Any]:
-    """Where settings are ours: no more components than features, no more ranges than different numbers.
+    """Settings that fit the data where nobody says otherwise: no more components than features, no more ranges than different numbers.
 
     Rows without labels are not dealt out by them.
     """
@@ -183,7 +183,7 @@ def _how_many(own: OwnData, number: int | Sequence[Any] | None, config: Config) 
 
 
 def _names(given: int | Sequence[Any] | None, number: int) -> tuple[Name, ...]:
-    """Of devices to which rows are dealt out."""
+    """Names for devices to which rows are dealt out."""
     return tuple(range(number)) if given is None or isinstance(given, int) else tuple(map(str, given))
 
 

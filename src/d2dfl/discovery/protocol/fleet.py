@@ -98,7 +98,7 @@ class Fleet:
         self._deliver([message for device in clocks for message in device.first_wake()])
 
     def _deliver(self, messages: list[Message]) -> None:
-        """Until nobody says anything any more. What is sent first arrives first."""
+        """Deliver messages until nobody sends any more. What is sent first arrives first."""
         line: list[tuple[float, int, Message]] = []
         sent = 0
         while messages or line:

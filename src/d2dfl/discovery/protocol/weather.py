@@ -133,6 +133,6 @@ def lossy_radio(
     away: Away | None = None,
     keep: bool = False,
 ) -> LossyRadio:
-    """Of devices with clocks of their own."""
+    """A radio for devices with clocks of their own."""
     posts = [Post(device) for device in devices if isinstance(device, OwnClock)]
     return LossyRadio(posts, weather, generator, away or {}, keep=keep)

@@ -186,6 +186,6 @@ class Results:
 
 
 def _ends(values: Sequence[float] | Array) -> tuple[float, float] | None:
-    """Of the interval of a mean; one seed has none."""
+    """The ends of the interval of a mean; one seed has none."""
     _, low, high = interval(values)
     return (low, high) if np.isfinite(low) else None

@@ -116,7 +116,7 @@ def _trained(good: "Sequence[tuple[dict[str, Any], PreparedCell]]", place: Path 
 def _prepared_in_parallel(
     tasks: Sequence[GridTask], workers: int | None, watched: Path | None
 ) -> "Iterator[list[PreparedCell | Broken]]":
-    """In the order of the tasks, a few ahead of the training."""
+    """What each task prepares, in their order, a few ahead of the training."""
     width = workers or max(joblib.cpu_count() - 1, 1)
     options = {"inner_max_num_threads": 1, "initializer": leave_with, "initargs": (os.getpid(), watched)}
     with joblib.parallel_config(backend="loky", **options):
