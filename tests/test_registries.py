@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 import d2dfl
+from d2dfl.config import FederationConfig
 from d2dfl.config.metrics import METRICS
+from d2dfl.config.section import words_of
+from d2dfl.config.sections import learning
 from d2dfl.data.catalogue import CATALOGUE
 from d2dfl.discovery.methods import METHODS
 from d2dfl.energy.radios import RADIOS
@@ -62,3 +65,10 @@ def test_a_question_by_name_is_seen(tmp_path: Path, word: str) -> None:
     file.write_text(f"if name == {word!r} or name in ({word!r}, 'other'):\n    pass\n")
     assert list(_asked(file)) == [word, word, "other"]
     assert word in NAMES
+
+
+def test_words_that_settings_write_without_a_registry_are_those_of_the_registry() -> None:
+    """Settings load no PyTorch, and cannot ask it for names."""
+    assert tuple(SCHEMES) == learning.SCHEMES
+    assert tuple(PARADIGMS) == learning.PARADIGMS
+    assert set(words_of(FederationConfig, "optimiser")) == {*OPTIMISERS}
