@@ -31,7 +31,7 @@ from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.fleet import Fleet
 from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.discovery.protocol.revision import Rules
-from d2dfl.discovery.protocol.weather import Weather, radio_of
+from d2dfl.discovery.protocol.weather import Weather, lossy_radio
 from d2dfl.discovery.task import Task
 from d2dfl.rng import device_keys, stream
 from lines import Line, measure
@@ -84,7 +84,7 @@ def one_run(way: str, devices: int, links: int, messages: int, network: int, los
     drawn = Network.generate(config, network)
     if way == RADIO:
         fleet, rules = prepared(drawn, config, network, OwnClock)
-        radio = radio_of(fleet.devices, Weather(loss, DOUBLING, 1.0), stream(network, "weather"))
+        radio = lossy_radio(fleet.devices, Weather(loss, DOUBLING, 1.0), stream(network, "weather"))
         radio.introduce()
         radio.run(rules)
         return {

@@ -25,7 +25,7 @@ from d2dfl.config import Config
 from d2dfl.data.datasets import load
 from d2dfl.discovery.equations.diversity import BUILT_IN, distances_to
 from d2dfl.experiment.findings.charts import text
-from d2dfl.experiment.measures import final_score, share_of_gap
+from d2dfl.experiment.measures import final_score, share_of_gap, spread
 from d2dfl.experiment.pipeline import PreparedCell, factory_of, federated, prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.federation import train_many
@@ -191,7 +191,8 @@ def beside(cells: list[Cell]) -> str:
         if way == "in turn" or (f"in turn, {edges}", seeds[0]) not in scores:
             continue
         gains = [scores[name, seed] - scores[f"in turn, {edges}", seed] for seed in seeds]
-        error = f"{np.std(gains, ddof=1) / len(gains) ** 0.5:.4f}" if len(gains) > 1 else "one seed"
+        found = spread(gains)
+        error = "one seed" if found is None else f"{found / len(gains) ** 0.5:.4f}"
         lines.append(f"| {name} | {np.mean(gains):+.4f} | {error} |")
     return "\n".join(lines)
 

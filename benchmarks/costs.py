@@ -13,7 +13,7 @@ from collections import Counter
 
 import torch
 
-from d2dfl.experiment.cells.steps import train
+from d2dfl.experiment.cells.steps import run_cells
 from d2dfl.paper.catalogue import experiment_names, load_experiment
 from d2dfl.paper.experiment import SCALES, Cell, Experiment
 
@@ -34,7 +34,7 @@ def chosen(experiment: Experiment, cells: list[Cell]) -> dict[Cell, int]:
 
 def seconds(experiment: Experiment, cell: Cell) -> float:
     began = time.perf_counter()
-    (experiment.measure or train)([cell])
+    (experiment.measure or run_cells)([cell])
     return time.perf_counter() - began
 
 

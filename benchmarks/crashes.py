@@ -26,7 +26,7 @@ from at_once import prepared
 from d2dfl import Config, Network, preset
 from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.own_clock import FINISH, OwnClock
-from d2dfl.discovery.protocol.weather import FOR_GOOD, Away, LossyRadio, Weather, radio_of
+from d2dfl.discovery.protocol.weather import FOR_GOOD, Away, LossyRadio, Weather, lossy_radio
 from d2dfl.rng import stream
 
 RULES: tuple[dict[str, object], ...] = (
@@ -98,7 +98,7 @@ def _spells(generator: np.random.Generator) -> list[tuple[float, float]]:
 def run(schedule: Schedule) -> tuple[list[OwnClock], LossyRadio]:
     network = Network.generate(schedule.config, schedule.seed)
     fleet, rules = prepared(network, schedule.config, schedule.seed, OwnClock)
-    radio = radio_of(fleet.devices, schedule.weather, stream(schedule.seed, "weather"), schedule.away)
+    radio = lossy_radio(fleet.devices, schedule.weather, stream(schedule.seed, "weather"), schedule.away)
     radio.introduce()
     radio.run(rules)
     return [device for device in fleet.devices if isinstance(device, OwnClock)], radio

@@ -125,7 +125,7 @@ def show(config: Config, chosen: list[Mode], seeds: int, dataset: Dataset) -> No
         spent = np.mean(np.array(costs[mode]), axis=0) / devices
         sketched = sum(item.setting.reported_network.label_distance is not None for item in prepared[mode])
         less = score - scores[1]
-        error = np.std(less, ddof=1) / math.sqrt(seeds) if seeds > 1 else math.nan
+        error = (spread(less) if seeds > 1 else math.nan) / math.sqrt(seeds)
         print(
             f"| {mode.name} | {spent[0]:.0f} | {spent[1] / 1000:.1f} | {sketched} of {seeds} | {share.mean():.3f} "
             f"| {score.mean():.3f} ± {spread(score) or 0:.3f} | {less.mean():+.3f} ± {error:.3f} |",

@@ -4,7 +4,7 @@ import signal
 
 
 def _stop(*_: object) -> None:
-    """A service manager's way to say Ctrl-C: what was kept, and how to go on, is said alike."""
+    """End on SIGTERM, as service managers send it, as on Ctrl-C: say what was kept, and how to go on."""
     raise KeyboardInterrupt
 
 

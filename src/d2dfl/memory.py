@@ -31,7 +31,7 @@ def free_bytes() -> float | None:
 
 
 def _available() -> float | None:
-    """Of the machine."""
+    """What the machine has left."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -45,7 +45,7 @@ def _available() -> float | None:
 
 
 def _groups(proc: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")) -> Iterator[float]:
-    """Of the control groups that the process is in, version 1 or 2, up to the outermost."""
+    """What the control groups that the process is in leave, version 1 or 2, up to the outermost."""
     try:
         lines = proc.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -81,7 +81,7 @@ def _left(folder: Path, limit: str, used: str) -> float | None:
 
 
 def _addresses() -> float | None:
-    """Of the limit on addresses (ulimit -v)."""
+    """What the limit on addresses leaves (ulimit -v)."""
     try:
         import resource
 

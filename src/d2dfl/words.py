@@ -7,7 +7,7 @@ def counted(number: float, noun: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Of a noun that takes an s, an es or an ies."""
+    """The plural of a noun that takes an s, an es or an ies."""
     if noun.endswith("y") and noun[-2] not in "aeiou":
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "ch")) else "s")

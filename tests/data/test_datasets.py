@@ -11,7 +11,7 @@ import originals
 import pytest
 from sklearn.datasets import load_digits
 
-from d2dfl.config import Config, RadioConfig
+from d2dfl.config import Config, RadioSignalsConfig
 from d2dfl.data import Dataset, datasets
 from d2dfl.data.catalogue import CATALOGUE, Entry
 from d2dfl.data.readers import Raw
@@ -215,7 +215,7 @@ def test_the_split_is_seeded_disjoint_and_stratified(own: Path) -> None:
 
 
 def test_radio_is_labelled_as_generated_and_split_by_class_and_snr(own: Path) -> None:
-    settings = RadioConfig(per_cell=10, lowest_snr_db=-1, highest_snr_db=2)
+    settings = RadioSignalsConfig(per_cell=10, lowest_snr_db=-1, highest_snr_db=2)
     data = datasets.load("radio", radio=settings)
     assert data.note == "generated data"
     assert np.bincount(data.test_targets).tolist() == [4] * 11
@@ -223,7 +223,7 @@ def test_radio_is_labelled_as_generated_and_split_by_class_and_snr(own: Path) ->
     _, test = datasets.split_rows(datasets._strata(datasets.describe("radio"), targets, snr), seed=0)
     assert sorted(zip(targets[test], snr[test], strict=True)) == sorted([(n, s) for n in range(11) for s in (0, 2)] * 2)
     with pytest.raises(UserError, match="radio.lowest_snr_db cannot be 3"):
-        datasets.load("radio", radio=RadioConfig(lowest_snr_db=3, highest_snr_db=3))
+        datasets.load("radio", radio=RadioSignalsConfig(lowest_snr_db=3, highest_snr_db=3))
 
 
 def test_unknown_names_and_splits() -> None:
@@ -274,14 +274,14 @@ def test_a_damaged_archive_is_one_sentence(own: Path) -> None:
 
 
 def test_a_generated_dataset_of_ones_own_hears_settings_and_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def drawn(settings: RadioConfig, seed: int, progress: object) -> Raw:
+    def drawn(settings: RadioSignalsConfig, seed: int, progress: object) -> Raw:
         values = np.random.default_rng(seed).normal(size=(20 * settings.per_cell, 2)).astype(np.float32)
         return Raw(values, np.arange(len(values)) % 2)
 
     entry = Entry("noise", "Noise", "table", (2,), ("a", "b"), (0, 0), "", "mine", generated=drawn)
     monkeypatch.setitem(CATALOGUE, "noise", entry)
-    few, many = (datasets.load("noise", seed=1, radio=RadioConfig(per_cell=each)) for each in (2, 3))
+    few, many = (datasets.load("noise", seed=1, radio=RadioSignalsConfig(per_cell=each)) for each in (2, 3))
     assert (len(few.train_inputs) + len(few.test_inputs), len(many.train_inputs) + len(many.test_inputs)) == (40, 60)
     assert not np.array_equal(
-        few.train_inputs, datasets.load("noise", seed=2, radio=RadioConfig(per_cell=2)).train_inputs
+        few.train_inputs, datasets.load("noise", seed=2, radio=RadioSignalsConfig(per_cell=2)).train_inputs
     )

@@ -11,7 +11,7 @@ from d2dfl.discovery.protocol.envelopes import Envelope
 from d2dfl.discovery.protocol.fleet import Fleet
 from d2dfl.discovery.protocol.messages import Ask, Grant, Introduction, Now, Offer, Reply, Request
 from d2dfl.discovery.protocol.revision import Rules
-from d2dfl.discovery.protocol.weather import FOR_GOOD, Away, LossyRadio, Weather, radio_of
+from d2dfl.discovery.protocol.weather import FOR_GOOD, Away, LossyRadio, Weather, lossy_radio
 from d2dfl.rng import stream
 from fleets import clocks_of, compiled, sides_agree
 
@@ -34,7 +34,7 @@ class Case:
 
     def run(self, weather: Weather, away: Away | None = None) -> tuple[Fleet, LossyRadio]:
         fleet = self.fleet()
-        radio = radio_of(fleet.devices, weather, stream(self.seed, "weather"), away, keep=True)
+        radio = lossy_radio(fleet.devices, weather, stream(self.seed, "weather"), away, keep=True)
         radio.introduce()
         radio.run(self.rules)
         return fleet, radio
@@ -51,7 +51,7 @@ def test_without_loss_the_layer_changes_nothing(config: Config) -> None:
     plain, layered = (clocks_of(network, config, 0, learner) for _ in range(2))
     plain.introduce()
     plain.run_at_once(rules)
-    radio = radio_of(layered.devices, Weather(), stream(0, "weather"))
+    radio = lossy_radio(layered.devices, Weather(), stream(0, "weather"))
     radio.introduce()
     radio.run(rules)
     assert sum(device.spent for device in plain.devices) > 0

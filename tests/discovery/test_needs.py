@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from d2dfl import METHODS, Network, UserError, discover, preset
-from d2dfl.config import RadioConfig
+from d2dfl.config import RadioSignalsConfig
 from d2dfl.config.needs import NetworkShape, check_network, network_bytes, radio_bytes
 from d2dfl.discovery.discover import warm_up
 from d2dfl.discovery.methods import Method, costs, marginal, rules
@@ -115,11 +115,11 @@ def test_memory_grows_with_every_axis() -> None:
 
 
 def test_radio_signals() -> None:
-    few, many = RadioConfig(per_cell=200), RadioConfig(per_cell=100_000)
+    few, many = RadioSignalsConfig(per_cell=200), RadioSignalsConfig(per_cell=100_000)
     signals = 11 * 20 * 200 * 2 * 128 * 4
     assert 2 * signals < radio_bytes(few) < 5 * signals
     assert radio_bytes(many) > 4e10
-    one = RadioConfig(per_cell=200, lowest_snr_db=18, highest_snr_db=18)
+    one = RadioSignalsConfig(per_cell=200, lowest_snr_db=18, highest_snr_db=18)
     assert radio_bytes(one) - 64e6 == pytest.approx((radio_bytes(few) - 64e6) / 20)
 
 

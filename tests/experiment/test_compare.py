@@ -156,12 +156,16 @@ def test_the_table_says_what_it_shows(tmp_path: Path) -> None:
     assert "score: accuracy," in table.words
     assert "as it went, not as it was expected" in table.words
     held = [len(points) for points in result.prepared[0].setting.holdings]
-    first = (tmp_path / "one" / "config.toml").read_text().splitlines()[0]
+    first, second, *_ = (tmp_path / "one" / "config.toml").read_text().splitlines()
+    assert config.data.samples == 0
+    assert second == "[network]"  # what devices hold is network.samples_per_device at the most
     assert first == f"# used: 10 devices with {held[0]} of the 1,438 datapoints of digits each (labels:2)"
     assert held[0] != config.network.samples_per_device
     stored = json.loads((tmp_path / "one" / "results.json").read_text())
     assert stored["used"]["datapoints_by_device"] == held
     assert "± 0." in markdown(compared(tmp_path / "two", small(), ["closest"], [0, 1]))
+    said = (tmp_path / "two" / "config.toml").read_text().splitlines()[1]
+    assert said == "# these do not count here: network.samples_per_device (data.samples says it)"
 
 
 def test_scores_are_logged_while_training_and_no_round_twice(tmp_path: Path) -> None:

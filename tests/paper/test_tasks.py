@@ -5,7 +5,7 @@ import pytest
 from d2dfl.config import Config
 from d2dfl.paper.catalogue import experiment_names, load_experiment
 from d2dfl.paper.experiment import SCALES
-from d2dfl.paper.tasks import SIZES, task
+from d2dfl.paper.tasks import DATA, task
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -30,4 +30,4 @@ def test_all_contenders_without_labels_minimise_the_papers_loss(scale: str) -> N
 def test_supervised_tasks_are_evaluated_as_before() -> None:
     found = {scale: task("cifar10", scale).get("federation.evaluate_every", 1) for scale in SCALES}
     assert found == {"tiny": 1, "small": 3, "paper": 4}
-    assert all(task(name, "paper")["data.samples"] <= size for name, size in SIZES.items())
+    assert all(task(name, "paper")["data.samples"] <= data.samples for name, data in DATA.items())

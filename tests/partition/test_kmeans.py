@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from d2dfl import UserError
-from d2dfl.partition.kmeans import Clusters, moments, nearest_centroid, own_clusters, shared_clusters
+from d2dfl.partition.kmeans import DataClusters, moments, nearest_centroid, own_clusters, shared_clusters
 from d2dfl.partition.pca import EVERYBODY, SERVER
 from d2dfl.partition.threads import one_thread
 
@@ -45,7 +45,7 @@ def numbered(projections: list[np.ndarray]) -> list[np.ndarray]:
     clusters=st.integers(1, 4),
 )
 def test_every_datapoint_is_in_one_cluster(
-    way: Callable[..., Clusters], seed: int, sizes: list[int], clusters: int
+    way: Callable[..., DataClusters], seed: int, sizes: list[int], clusters: int
 ) -> None:
     projections, holdings, datapoints = system(seed, tuple(sizes))
     found = way(projections, holdings, datapoints, clusters, seed)
@@ -131,7 +131,7 @@ def test_what_crosses_the_wire() -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_same_seed_gives_the_same_bits_with_any_number_of_threads(way: Callable[..., Clusters]) -> None:
+def test_the_same_seed_gives_the_same_bits_with_any_number_of_threads(way: Callable[..., DataClusters]) -> None:
     projections, holdings, datapoints = system(4, (700, 900), 5)
     found = []
     for threads in (1, 2):
@@ -180,7 +180,7 @@ def test_a_cluster_of_one_has_no_covariance() -> None:
         (1.0 + 1e-16 * 2 ** np.arange(12)[:, None] % 3e-15, "device 1 has .* too few for 7 clusters"),
     ],
 )
-def test_too_few_different_datapoints(way: Callable[..., Clusters], points: np.ndarray, says: str) -> None:
+def test_too_few_different_datapoints(way: Callable[..., DataClusters], points: np.ndarray, says: str) -> None:
     projections = [np.arange(30.0)[:, None], points]
     with pytest.raises(UserError, match=says):
         way(projections, numbered(projections), 200, 7, 0)

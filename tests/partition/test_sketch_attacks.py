@@ -16,11 +16,11 @@ from d2dfl.partition.masked.plan import SumPlan, balanced_tree, mask_graph
 from d2dfl.partition.privacy import noise_scale, sketch_noise
 from d2dfl.partition.sketches import (
     VALUES,
-    Agreement,
-    agree,
+    SketchPlan,
     directions,
     distances_between,
     own_sketch,
+    plan_sketches,
     sketched_distances,
     told_words,
 )
@@ -35,11 +35,11 @@ def population() -> tuple[Inputs, NDArray[np.int64], list[NDArray[np.int64]]]:
     return inputs, np.arange(DEVICES) % LABELS, [np.array([device]) for device in range(DEVICES)]
 
 
-def agreement_of(consent: NDArray[np.bool_] | None = None, noise: float = 0.0) -> Agreement:
+def plan_of(consent: NDArray[np.bool_] | None = None, noise: float = 0.0) -> SketchPlan:
     _, labels, _ = population()
     held = np.eye(LABELS, dtype=np.int64)[labels]
     consent = np.ones((DEVICES, LABELS), dtype=bool) if consent is None else consent
-    return agree(held, WIDTH, 0, consent=consent, least=3, noise=noise)
+    return plan_sketches(held, WIDTH, 0, consent=consent, least=3, noise=noise)
 
 
 def recovered(sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -61,23 +61,21 @@ def test_least_squares_recover_a_datapoint_from_a_device_s_own_sketch() -> None:
 
 def test_least_squares_recover_nothing_from_what_is_sent_now() -> None:
     inputs, labels, _ = population()
-    agreement = agreement_of()
-    words = [
-        told_words(agreement, device, inputs[[device]], labels[[device]], 0).reshape(-1) for device in range(DEVICES)
-    ]
-    plan = SumPlan(balanced_tree(DEVICES), mask_graph(DEVICES, 0), 64)
-    sent = run_sum(masked_devices(plan, KeyedPads(simulated_pair_key(0), b"sketch", 64)), 0, words)
+    plan = plan_of()
+    words = [told_words(plan, device, inputs[[device]], labels[[device]], 0).reshape(-1) for device in range(DEVICES)]
+    tree = SumPlan(balanced_tree(DEVICES), mask_graph(DEVICES, 0), 64)
+    sent = run_sum(masked_devices(tree, KeyedPads(simulated_pair_key(0), b"sketch", 64)), 0, words)
     leaf, label = DEVICES - 1, int(labels[-1])
     mine = {message.kind: message.words for message in sent.messages if message.sender == leaf}
     for seen in (mine[Kind.MASKED], mine[Kind.OPENING], mine[Kind.MASKED] - mine[Kind.OPENING]):
-        numbers = agreement.numbers.numbers(seen.reshape(LABELS, -1))
+        numbers = plan.numbers.numbers(seen.reshape(LABELS, -1))
         assert error(recovered(numbers[label, :VALUES]), inputs[leaf]) > 100
     # Masks cancel: the total is bit by bit what the simulation adds up.
     assert sent.total is not None
     assert (sent.total == sum(words)).all()
     total = sent.total.reshape(LABELS, VALUES + 1)
-    assert distances_between(total, agreement) is not None
-    mean = recovered(agreement.numbers.numbers(total)[label, :VALUES] / 3)
+    assert distances_between(total, plan) is not None
+    mean = recovered(plan.numbers.numbers(total)[label, :VALUES] / 3)
     assert error(mean, inputs[labels == label].mean(axis=0)) < 1e-4  # what everybody learns: the mean of three
     assert min(error(mean, row) for row in inputs[labels == label]) > 0.4
 
@@ -112,10 +110,10 @@ def test_words_of_a_label_without_consent_are_zero() -> None:
     consent = np.ones((DEVICES, LABELS), dtype=bool)
     consent[3] = False
     for noise in (0.0, 5.0):
-        agreement = agreement_of(consent, noise)
-        assert not told_words(agreement, 3, inputs[[3]], labels[[3]], 0).any()
-        assert told_words(agreement, 4, inputs[[4]], labels[[4]], 0).any()
-        assert agreement.contributors.tolist() == ([11] * 4 if noise else [3, 3, 3, 2])
+        plan = plan_of(consent, noise)
+        assert not told_words(plan, 3, inputs[[3]], labels[[3]], 0).any()
+        assert told_words(plan, 4, inputs[[4]], labels[[4]], 0).any()
+        assert plan.contributors.tolist() == ([11] * 4 if noise else [3, 3, 3, 2])
 
 
 @settings(max_examples=60, deadline=None)
@@ -141,26 +139,24 @@ def test_two_thirds_of_the_contributors_bring_enough_noise() -> None:
     noise = sketch_noise(private)
     assert noise == pytest.approx(noise_scale(1.0, 1e-5, 2.0))
     assert sketch_noise(PrivacyConfig()) == 0.0
-    agreement = agreement_of(noise=noise)
+    plan = plan_of(noise=noise)
     nothing, none = np.zeros((0, WIDTH), dtype=np.float32), np.zeros(0, dtype=np.int64)
     draws = np.array(
         [
-            sum(
-                agreement.numbers.numbers(told_words(agreement, device, nothing, none, seed)) for device in range(8)
-            )  # 8 of 12
+            sum(plan.numbers.numbers(told_words(plan, device, nothing, none, seed)) for device in range(8))  # 8 of 12
             for seed in range(200)
         ]
     )
-    assert draws[..., :VALUES].std() == pytest.approx(noise * agreement.bound, rel=0.02)
+    assert draws[..., :VALUES].std() == pytest.approx(noise * plan.bound, rel=0.02)
     assert draws[..., VALUES].std() == pytest.approx(noise, rel=0.06)
-    assert agreement.deviation == pytest.approx(noise * np.sqrt(12 / 8))
+    assert plan.deviation == pytest.approx(noise * np.sqrt(12 / 8))
 
 
 def test_noise_hides_the_mean_of_three_datapoints() -> None:
     inputs, labels, _ = population()
-    agreement = agreement_of(noise=sketch_noise(PrivacyConfig(epsilon=1.0)))
-    total = sum(told_words(agreement, device, inputs[[device]], labels[[device]], 0) for device in range(DEVICES))
+    plan = plan_of(noise=sketch_noise(PrivacyConfig(epsilon=1.0)))
+    total = sum(told_words(plan, device, inputs[[device]], labels[[device]], 0) for device in range(DEVICES))
     assert isinstance(total, np.ndarray)
-    sums = agreement.numbers.numbers(total)[3, :VALUES]
+    sums = plan.numbers.numbers(total)[3, :VALUES]
     assert error(recovered(sums / 3), inputs[labels == 3].mean(axis=0)) > 3
-    assert distances_between(total, agreement) is None  # and of three datapoints nothing but noise is left
+    assert distances_between(total, plan) is None  # and of three datapoints nothing but noise is left

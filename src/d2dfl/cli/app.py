@@ -55,7 +55,7 @@ class Commands(typer.core.TyperGroup):
 
 
 def _say_what_was_not_kept() -> None:
-    """Where something was compiled, and could not be kept for the next time."""
+    """Say that code was compiled that could not be kept for the next time, where that is so."""
     if "d2dfl.compiled" in sys.modules:
         from d2dfl.compiled import not_kept
 

@@ -122,7 +122,7 @@ def check_outputs(*paths: Path | str | None, inputs: Sequence[Path | str | None]
 
 
 def check_picture(picture: Path | None) -> None:
-    """Likewise for the format of a picture."""
+    """Refuse beforehand a picture in a format that cannot be written."""
     if picture is not None:
         from d2dfl.report.drawing.picture import check_suffix
 

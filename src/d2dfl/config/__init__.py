@@ -19,7 +19,7 @@ from d2dfl.config.sections.learning import (
     FederationConfig,
     PartitionConfig,
     PrivacyConfig,
-    RadioConfig,
+    RadioSignalsConfig,
 )
 
 __all__ = [
@@ -38,7 +38,7 @@ __all__ = [
     "PartitionConfig",
     "PrivacyConfig",
     "QlearningConfig",
-    "RadioConfig",
+    "RadioSignalsConfig",
     "RewardConfig",
     "config_from",
     "split_path",

@@ -27,7 +27,7 @@ from d2dfl.config.sections.learning import (
     FederationConfig,
     PartitionConfig,
     PrivacyConfig,
-    RadioConfig,
+    RadioSignalsConfig,
 )
 from d2dfl.errors import UserError
 from d2dfl.registry import entry_named, no_such
@@ -49,7 +49,7 @@ class Config:
     data: DataConfig = dataclasses.field(default_factory=DataConfig)
     partition: PartitionConfig = dataclasses.field(default_factory=PartitionConfig)
     privacy: PrivacyConfig = dataclasses.field(default_factory=PrivacyConfig)
-    radio: RadioConfig = dataclasses.field(default_factory=RadioConfig)
+    radio: RadioSignalsConfig = dataclasses.field(default_factory=RadioSignalsConfig)
     exchange: ExchangeConfig = dataclasses.field(default_factory=ExchangeConfig)
     federation: FederationConfig = dataclasses.field(default_factory=FederationConfig)
     energy: EnergyConfig = dataclasses.field(default_factory=EnergyConfig)

@@ -28,4 +28,5 @@ METRICS: dict[str, Metric] = {
         Metric("jensen-shannon", "square root of the Jensen-Shannon divergence, base 2"),
     )
 }
+SHOWN = "total-variation"  # the distance to i.i.d. in tables, charts and on maps, whatever the reward measures
 BUILT_IN = tuple(METRICS)  # before a plug-in adds one; compiled code knows them by their places

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from d2dfl.config.config import Config
-from d2dfl.config.sections.learning import RadioConfig
+from d2dfl.config.sections.learning import RadioSignalsConfig
 from d2dfl.memory import check_memory
 
 FULL_MESH = 1000  # devices up to which everybody hears everybody
@@ -31,7 +31,7 @@ class NetworkShape:
 
     @classmethod
     def planned(cls, config: Config) -> Self:
-        """Of the network that a configuration would generate."""
+        """The shape of the network that a configuration would generate."""
         return cls(config.network.devices, slots_of(config.network.devices, config), config.network.partitions)
 
     @property
@@ -55,7 +55,7 @@ def network_bytes(devices: int, slots: int, partitions: int, edges: int = 5) -> 
 
 
 def played_bytes(devices: int, partitions: int, edges: int) -> float:
-    """Of a game, its graph and its evaluation, beside the network."""
+    """Bytes of a game, its graph and its evaluation, beside the network."""
     return devices * (500.0 + partitions * (30.0 + 30.0 * edges))
 
 
@@ -74,7 +74,7 @@ def dense_bytes(devices: int, partitions: int) -> float:
     return float(devices) ** 2 * (48.0 + 4.0 * partitions)
 
 
-def radio_bytes(settings: RadioConfig) -> float:
+def radio_bytes(settings: RadioSignalsConfig) -> float:
     """Peak of generated radio signals: 11 modulations at every ratio, 2 x 128 numbers each, and their copies when split."""
     ratios = max(0, settings.highest_snr_db // 2 + -(settings.lowest_snr_db // 2) + 1)
     return 11.0 * ratios * settings.per_cell * (2 * 128 * 4 * 2.75 + 64) + 64e6

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from d2dfl.config import RadioConfig
+from d2dfl.config import RadioSignalsConfig
 from d2dfl.data import radio, readers
 from d2dfl.data.dataset import Kind
 from d2dfl.data.files import Copied, File, Form
@@ -26,7 +26,9 @@ class Entry:
     licence: str
     read: Callable[[Paths], Raw] | None = None  # None: it has no files
     made: Callable[[], Raw] | None = None  # where it has no files and needs no settings
-    generated: Callable[[RadioConfig, int, Copied], Raw] | None = None  # where it is drawn: settings, seed, progress
+    generated: Callable[[RadioSignalsConfig, int, Copied], Raw] | None = (
+        None  # where it is drawn: settings, seed, progress
+    )
     forms: tuple[Form, ...] = ()
     folders: tuple[str, ...] = ()  # where system packages put the files
     note: str = ""

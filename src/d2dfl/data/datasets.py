@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.config import RadioConfig
+from d2dfl.config import RadioSignalsConfig
 from d2dfl.config.sections.learning import Split
 from d2dfl.data import files
 from d2dfl.data.catalogue import CATALOGUE, Entry
@@ -93,7 +93,7 @@ def load(
     split: str = "own",
     verify: bool = True,
     download: bool = True,
-    radio: RadioConfig | None = None,
+    radio: RadioSignalsConfig | None = None,
     progress: Copied | None = None,
 ) -> Dataset:
     """A dataset, split and standardised. A set without a test part of its own is split 80/20, by the seed.
@@ -107,7 +107,7 @@ def load(
     if entry.made is not None:
         raw = entry.made()
     elif entry.generated is not None:
-        raw = entry.generated(radio or RadioConfig(), seed, progress or silent)
+        raw = entry.generated(radio or RadioSignalsConfig(), seed, progress or silent)
     else:
         raw = _read(entry, verify, download, progress or silent)
     _check(entry, raw, verify)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from d2dfl.config import RadioConfig
+from d2dfl.config import RadioSignalsConfig
 from d2dfl.config.needs import radio_bytes
 from d2dfl.data.files import Copied
 from d2dfl.data.readers import MODULATIONS, Raw
@@ -38,7 +38,7 @@ FRACTIONS = 128
 BLOCK = 500  # windows made at once
 
 
-def generated(settings: RadioConfig, seed: int, progress: Copied) -> Raw:
+def generated(settings: RadioSignalsConfig, seed: int, progress: Copied) -> Raw:
     """The set that the settings describe."""
     snrs = [snr for snr in SNRS if settings.lowest_snr_db <= snr <= settings.highest_snr_db]
     if not snrs:

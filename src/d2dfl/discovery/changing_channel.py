@@ -24,7 +24,7 @@ QUADRATURE = 2001
 
 
 def known_to(method: Method, network: Network, config: ChannelConfig) -> Network:
-    """What a method sees, when it chooses, of the network at the exchange: all if it is the reference, or the channel rests."""
+    """The network as a method sees it when it chooses links: as it will be at the exchange for a reference, or where the channel rests."""
     return as_known(network, config) if config.dynamic and not method.reference else network
 
 
@@ -55,7 +55,7 @@ def as_known(network: Network, config: ChannelConfig) -> Network:
 
 
 def _as_recorded(network: Network, config: ChannelConfig) -> Network:
-    """Of each link its mean loss over the recording, or over those moments of it in which the link had the level that it has."""
+    """The mean loss of each link over the recording, or over those of its moments in which the link had the level that it has now."""
     moments = traced_power(config, network.candidates)
     loss = channel.drop_probability(moments, config.rate, channel.noise_power(config))
     counts = np.ones_like(loss)

@@ -59,7 +59,7 @@ class Meter:
 
     @classmethod
     def of(cls, network: Network, settings: EnergyConfig, radio: str | None = None) -> Self:
-        """With the radio of this name, or else of the configuration."""
+        """A meter with the radio of this name, or else with that of the configuration."""
         return cls(network, radio_of(settings, radio), settings.server_factor * mean_distance_m(network))
 
     def up_j(self, bits: Array) -> Array:

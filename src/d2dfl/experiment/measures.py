@@ -46,7 +46,7 @@ def spread(values: Sequence[float] | Array) -> float | None:
 
 @cache
 def _quantile(freedom: int) -> float:
-    """Of Student's t, two-sided."""
+    """The two-sided quantile of Student's t."""
     from scipy.stats import t as student
 
     return float(student.ppf((1 + CONFIDENCE) / 2, freedom))
@@ -69,7 +69,12 @@ def final(cell: Mapping[str, Any]) -> float:
 
 def final_score(scores: Sequence[float]) -> float:
     """The same of a curve alone."""
-    return float(np.mean(scores[-max(1, len(scores) // 5) :]))
+    return float(np.mean(scores[-last_fifth(len(scores)) :]))
+
+
+def last_fifth(evaluations: int) -> int:
+    """How many of the evaluations of a curve are its last fifth."""
+    return max(1, evaluations // 5)
 
 
 def effort(cell: Mapping[str, Any], target: float, radio: str | None = None) -> float | None:
@@ -109,6 +114,6 @@ def share_of_gap(mine: Array, none: Array, iid: Array, higher_is_better: bool) -
 
 
 def geometric_mean(ratios: Sequence[float] | Array) -> float | None:
-    """Of those that were measured; None where none was."""
+    """The geometric mean of those that were measured; None where none was."""
     found = known(ratios)
     return float(np.exp(np.log(found).mean())) if len(found) else None

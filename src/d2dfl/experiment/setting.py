@@ -14,7 +14,7 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.inputs import configured_links
 from d2dfl.network import Network
 from d2dfl.network.links import Links
-from d2dfl.partition.kmeans import Clusters
+from d2dfl.partition.kmeans import DataClusters
 from d2dfl.partition.paradigms import PARADIGMS, Paradigm, Partitioning
 from d2dfl.partition.privacy import noised_counts, sketch_noise
 from d2dfl.partition.sketches import consenting, sketched_distances
@@ -96,8 +96,8 @@ def holdings_at_start(
     return tuple(allocate(truth, devices, rule, samples=samples, seed=seed, repeat=config.data.repeat))
 
 
-def _with_clusters(network: Network, clusters: Clusters | None, config: Config) -> Network:
-    """Where partitions are data clusters: their shapes, what a device asks for and what it keeps (R24)."""
+def _with_clusters(network: Network, clusters: DataClusters | None, config: Config) -> Network:
+    """The network with the shapes of data clusters, what a device asks for and what it keeps (R24), where partitions are data clusters."""
     if clusters is None:
         return network
     settings = config.partition
@@ -118,7 +118,7 @@ def _with_sketches(
     config: Config,
     seed: int,
 ) -> Network:
-    """Where devices hold a single label, as they tell: how far apart labels lie, as those who consent find out."""
+    """The network with how far apart labels lie, as those who consent find out, where devices tell that they hold a single label."""
     if partitioning.clusters is not None or (single_label(network.counts) < 0).all():
         return network
     distance = sketched_distances(

@@ -21,7 +21,7 @@ from d2dfl.experiment.per_device import Name, PerDevice
 from d2dfl.experiment.pipeline import prepare
 from d2dfl.experiment.setting import setting_of
 from d2dfl.experiment.share_result import ShareResult as ShareResult
-from d2dfl.experiment.share_result import in_python
+from d2dfl.experiment.share_result import as_said_in_python
 from d2dfl.network import Network
 from d2dfl.network.frames import by_class, by_device, is_frame, named
 from d2dfl.network.links import Links, checked_table, checked_trust, links_file
@@ -119,7 +119,7 @@ def _of_arguments(settings: Config, method: str | None, edges: int | None, trust
 
 def _shared(own: OwnData, known: Links, settings: Config, seed: int, names: tuple[Name, ...]) -> ShareResult:
     """Discover and exchange with data, links and settings that fit each other."""
-    with in_python():
+    with as_said_in_python():
         setting = setting_of(settings, seed, own.dataset(tested=False), known)
         item = prepare(settings, setting, settings.discovery.method)
     assert item.discovery is not None  # the yardstick alone has none
@@ -162,7 +162,7 @@ def _check_all_hold(own: OwnData, source: str) -> None:
 
 
 def _fitting(own: OwnData, config: Config) -> dict[str, Any]:
-    """Where settings are ours: no more components than features, no more ranges than different numbers.
+    """Settings that fit the data where nobody says otherwise: no more components than features, no more ranges than different numbers.
 
     Rows without labels are not dealt out by them.
     """
@@ -184,7 +184,7 @@ def _how_many(own: OwnData, number: int | Sequence[Any] | None, config: Config) 
 
 
 def _names(given: int | Sequence[Any] | None, number: int) -> tuple[Name, ...]:
-    """Of devices to which rows are dealt out."""
+    """Names for devices to which rows are dealt out."""
     return tuple(range(number)) if given is None or isinstance(given, int | np.integer) else tuple(names_of(given))
 
 

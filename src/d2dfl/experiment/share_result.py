@@ -204,12 +204,12 @@ class ShareResult:
         factory = None if model is None or isinstance(model, str) else factory_from(model, dataset.shape, outputs)
         names = [self.discovery.method] if methods is None else methods_named(methods)
         chosen = checked_seeds(seeds, self.discovery.seed)
-        with in_python():
+        with as_said_in_python():
             return compare(config, names, chosen, progress=progress, inputs=Inputs(dataset, self.links, factory))
 
 
 @contextmanager
-def in_python() -> Iterator[None]:
+def as_said_in_python() -> Iterator[None]:
     """Advice that is made for the command line, as one writes it here."""
     try:
         yield

@@ -43,7 +43,7 @@ class TrainedModels:
     def of(
         cls, ready: Federations, config: Config, dataset: Dataset, cells: Sequence[Cell], record: RunFolder | None
     ) -> "TrainedModels":
-        """Before anything has ended."""
+        """What will be taken, before any training has ended."""
         truths = {item.setting.seed: item.setting.truth for item in ready.items}
         return cls(config, dataset, ready.factory, cells, [data for data, _ in ready.runs], record, truths)
 

@@ -26,7 +26,7 @@ class Entries:
 
     @classmethod
     def of_groups(cls, runs: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> "Entries":
-        """From devices and the numbers of their groups, by run."""
+        """Entries made of devices and the numbers of their groups, by run."""
         devices, ends, first = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
         for own, groups in runs:
             order = np.argsort(groups, kind="stable")
@@ -64,7 +64,7 @@ class Entries:
             first = last
 
     def parts(self, first: int, last: int) -> Iterator[tuple[int, slice, NDArray[np.int64]]]:
-        """Of a block by run: number of the run, its rows of the block, its devices."""
+        """The parts of a block by run: number of the run, its rows of the block, its devices."""
         for run in range(self.runs):
             begin, end = max(first, int(self.starts[run])), min(last, int(self.starts[run + 1]))
             if begin < end:

@@ -41,7 +41,7 @@ class Curves:
 
     @property
     def last_score(self) -> float:
-        """Of the model as it is now. Tables give `measures.final`: one evaluation alone moves from round to round."""
+        """The score of the model as it is now. Tables give `measures.final`: one evaluation alone moves from round to round."""
         return self.scores[-1]
 
     def begin_round(self, devices: int) -> None:

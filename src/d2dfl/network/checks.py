@@ -9,7 +9,7 @@ from d2dfl.config.needs import dense_bytes
 from d2dfl.errors import UserError
 from d2dfl.memory import check_memory
 from d2dfl.network.frames import check_same_order
-from d2dfl.network.values import FARTHEST_M, LINEAR, MOST, floats, plain, real, shaped, whole, within
+from d2dfl.network.values import FARTHEST_M, LINEAR, MOST, floats, real, regular, shaped, whole, within
 
 REQUIRED = ("counts", "threshold", "trust")
 CLUSTERED = ("centroids", "covariances", "request")
@@ -124,7 +124,7 @@ def _link(name: str, values: Any, slots: NDArray[np.int32] | None, high: float) 
 
 
 def _trust(values: Any, shape: tuple[int, ...], axes: str) -> NDArray[np.bool_]:
-    array = shaped("trust", plain("trust", values, truths=True), shape, axes)
+    array = shaped("trust", regular("trust", values, truths=True), shape, axes)
     if not ((array == 0) | (array == 1)).all():
         raise UserError(
             "trust holds values other than 0 and 1: give 1 where the transmitter trusts the receiver with the partition, else 0"

@@ -13,7 +13,7 @@ from d2dfl.errors import UserError
 from d2dfl.network import trust as trusts
 from d2dfl.network.files import read_arrays
 from d2dfl.network.network import Network, default_budget, thresholds
-from d2dfl.network.values import MOST, floats, plain
+from d2dfl.network.values import MOST, floats, regular
 
 Table = Mapping[str, Any]  # arrays by the names that Network.from_arrays takes
 TAKEN = ("drop", "rss", "candidates", "trust", "positions", "cluster", "budget", "threshold", "counts")
@@ -117,7 +117,7 @@ def links_file(path: Path) -> Links:
     """Links from an .npz or .json file: drop or rss, and whatever else a network file may hold."""
     arrays = read_arrays(path)
     try:
-        arrays = {name: plain(name, values, truths=True) for name, values in arrays.items() if name in TAKEN}
+        arrays = {name: regular(name, values, truths=True) for name, values in arrays.items() if name in TAKEN}
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     if ("drop" in arrays) == ("rss" in arrays):
@@ -144,7 +144,7 @@ def checked_table(name: str, values: Any, high: float, advice: str) -> NDArray[n
 
 def checked_trust(values: Any) -> NDArray[np.bool_]:
     """trust[receiver, transmitter, partition] of 0 and 1; without the last axis it is the same for all partitions."""
-    array = plain("trust", values, truths=True)
+    array = regular("trust", values, truths=True)
     if array.ndim == 2:
         array = array[:, :, None]
     if array.ndim != 3 or array.shape[0] != array.shape[1]:

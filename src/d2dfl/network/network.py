@@ -56,7 +56,7 @@ class Network:
         return plain(self.device_names[device]) if self.device_names else str(device)
 
     def partition_name(self, partition: int) -> str:
-        """Likewise for a class, a range or a data cluster."""
+        """The name of a class, a range or a data cluster, or its number."""
         return plain(self.partition_names[partition]) if self.partition_names else f"partition {partition}"
 
     @property

@@ -28,11 +28,11 @@ def real(name: str, values: Any, low: float, high: float) -> NDArray[np.float64]
 def floats(name: str, values: Any) -> NDArray[np.float64]:
     """A regular array of real numbers, NaN and infinities among them; laid out as compiled code wants it."""
     with np.errstate(over="ignore"):  # what is too large for 64 bits becomes infinity, and is refused as such
-        array = np.asarray(plain(name, values), dtype=np.float64)
+        array = np.asarray(regular(name, values), dtype=np.float64)
     return np.require(array, requirements=("C", "W"))
 
 
-def plain(name: str, values: Any, truths: bool = False) -> NDArray[Any]:
+def regular(name: str, values: Any, truths: bool = False) -> NDArray[Any]:
     """A regular array of real numbers of whatever width; with `truths`, booleans are numbers too."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         raise UserError(f"{name} has masked values: fill them")

@@ -3,7 +3,7 @@
 from d2dfl.experiment.cells.cell import Cell, Contender, Values
 from d2dfl.experiment.cells.steps import each, exchange_only, exchange_values, prepared
 from d2dfl.experiment.findings.charts import curve_chart, energy_bars, line, text, times
-from d2dfl.experiment.measures import Array, effort_or_all, final, interval, known
+from d2dfl.experiment.measures import Array, effort_or_all, final, final_score, interval, known, last_fifth
 from d2dfl.paper.charts import (
     curve_charts,
     curves,
@@ -75,8 +75,10 @@ __all__ = [
     "exchange_values",
     "fall",
     "final",
+    "final_score",
     "interval",
     "known",
+    "last_fifth",
     "lead",
     "line",
     "method_table",

@@ -7,7 +7,7 @@ from typing import Any
 
 from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.cells.files import measured
-from d2dfl.experiment.cells.steps import train
+from d2dfl.experiment.cells.steps import run_cells
 from d2dfl.paper.catalogue import load_experiment
 
 
@@ -19,5 +19,5 @@ def run_task(payload: Mapping[str, Any], place: Path | None = None) -> dict[str,
     own = load_experiment(payload["experiment"]).measure if payload["experiment"] else None
     cells = [Cell.from_plain(values) for values in payload["cells"]]
     began = time.perf_counter()
-    values = own(cells) if own else train(cells, place)
+    values = own(cells) if own else run_cells(cells, place)
     return measured(values, time.perf_counter() - began)

@@ -121,7 +121,7 @@ def equal_table(results: Results, point: Point, title: str) -> Table:
 
 
 def lower_is_better(results: Results, point: Point) -> str:
-    """Where it is, for a sentence about scores."""
+    """Words for a sentence about scores, where a lower one is better."""
     return "" if results.sign(point) > 0 else " (lower is better)"
 
 

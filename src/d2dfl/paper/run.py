@@ -171,7 +171,7 @@ def _measure(
 
 
 def _trains(task: GridTask) -> bool:
-    """In the way that all cells train which have no measure of their own."""
+    """Whether its cells train in the way of all that have no measure of their own."""
     return not task.payload["experiment"] and all(cell.get("trains", True) for cell in task.payload["cells"])
 
 

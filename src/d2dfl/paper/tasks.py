@@ -5,36 +5,81 @@ small: the paper's data, fewer datapoints and rounds, small networks; for a lapt
 paper: sizes and models of Section VI and Appendix C; for one GPU.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from d2dfl.config.sections.learning import SUPERVISED
+from d2dfl.registry import entry_named
 
-# Appendix C; the paper says nothing about California. USPS has fewer datapoints than 10 devices with 2,600 (augmented) need.
-SIZES = {"radio": 990, "cifar10": 1200, "svhn": 1200, "fmnist": 6000, "usps": 2600, "california": 600}
-CALM = 0.003  # learning rate of California Housing: at 0.01 one run in ten has a loss that is no longer a number
-EMBEDDED = {"radio": "radio", "california": "diabetes"}  # what stands in at the tiny scale; digits for images
-SIGNALS = {"tiny": (24, 10), "small": (240, 10), "paper": (400, 0)}  # signals of a modulation and SNR, lowest SNR in dB
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """A set of the paper, and what its tasks have of their own."""
+
+    samples: int  # a device at the paper's scale (Appendix C)
+    available: int = 60_000  # training datapoints that a skewed allocation can count on
+    embedded: str = "digits"  # the set that stands in for it at the tiny scale
+    embedded_samples: int = 60  # a device there
+    small_model: str = "cnn-lite"
+    model: str = "alexnet"  # at the paper's scale
+    encoder: str = "encoder-conv"  # there, without labels
+    training: Settings = field(default_factory=dict)  # at the scales that train on the set itself
+    by_scale: Mapping[str, Settings] = field(default_factory=dict)  # whatever trains
+
+
+def _signals(each: int, lowest_db: int) -> Settings:
+    """How many signals of a modulation and SNR, and from which SNR on."""
+    return {"radio.per_cell": each, "radio.lowest_snr_db": lowest_db}
+
+
+ANY_PART = {"data.verify": False}  # a part of the set will do
+# At a learning rate of 0.01 one run in ten has a loss that is no longer a number.
+CALM = {"federation.learning_rate": 0.003, "federation.rounds": 40, "federation.evaluate_every": 1}
+
+# The paper says nothing about how much of California a device holds. USPS has fewer datapoints than 10 devices with 2,600
+# (augmented) need.
+DATA = {
+    "radio": TaskData(
+        990,
+        available=24_750,
+        embedded="radio",
+        small_model="cnn1d-lite",
+        model="alexnet1d",
+        by_scale={"tiny": _signals(24, 10), "small": _signals(240, 10), "paper": _signals(400, 0)},
+    ),
+    "cifar10": TaskData(1200),
+    "svhn": TaskData(1200, available=30_000, by_scale=dict.fromkeys(("tiny", "small", "paper"), ANY_PART)),
+    "fmnist": TaskData(6000),
+    "usps": TaskData(2600, available=6000, encoder="encoder-mlp"),
+    "california": TaskData(
+        600,
+        available=15_000,
+        embedded="diabetes",
+        embedded_samples=30,
+        small_model="mlp",
+        model="mlp",
+        training=CALM,
+    ),
+}
 
 
 def task(dataset: str, scale: str, *, devices: int = 25, paradigm: str = SUPERVISED) -> dict[str, Any]:
     """Settings of a learning task."""
+    data, unsupervised = entry_named("dataset", dataset, DATA), paradigm == "unsupervised"
     settings: dict[str, Any] = {"data.dataset": dataset, "network.devices": devices}
-    settings |= {"tiny": _tiny, "small": _small, "paper": _paper}[scale](dataset, devices, paradigm)
-    if paradigm == "unsupervised":
+    settings |= {"tiny": _tiny, "small": _small, "paper": _paper}[scale](data, devices, unsupervised)
+    if unsupervised:
         settings["federation.evaluate_every"] = 1  # the claim is in rounds: "60 % 2 to 3 times faster"
-    if dataset == "radio":
-        each, lowest = SIGNALS[scale]
-        settings |= {"radio.per_cell": each, "radio.lowest_snr_db": lowest}
-    if dataset == "svhn":
-        settings["data.verify"] = False  # a part of the set will do
-    return settings
+    return {**settings, **data.by_scale.get(scale, {})}
 
 
-def _tiny(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
-    unsupervised = paradigm == "unsupervised"  # whose steps and evaluations take ten times as long
-    return {
-        "data.dataset": EMBEDDED.get(dataset, "digits"),
-        "data.samples": 30 if dataset == "california" else 60,
+def _tiny(data: TaskData, devices: int, unsupervised: bool) -> dict[str, Any]:
+    return {  # steps and evaluations without labels take ten times as long
+        "data.dataset": data.embedded,
+        "data.samples": data.embedded_samples,
         "network.devices": min(devices, 6 if unsupervised else 8),
         "federation.model": "encoder-mlp" if unsupervised else "mlp",
         "federation.rounds": 3 if unsupervised else 5,
@@ -52,34 +97,25 @@ def _tiny(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
     }
 
 
-def _small(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
-    unsupervised = paradigm == "unsupervised"
-    model = {"radio": "cnn1d-lite", "california": "mlp"}.get(dataset, "cnn-lite")
+def _small(data: TaskData, devices: int, unsupervised: bool) -> dict[str, Any]:
     return {
-        "data.samples": min(600 if unsupervised else 300, SIZES[dataset]),
-        "federation.model": "encoder-mlp" if unsupervised else model,
-        "federation.rounds": 40 if dataset == "california" else 30,
+        "data.samples": min(600 if unsupervised else 300, data.samples),
+        "federation.model": "encoder-mlp" if unsupervised else data.small_model,
+        "federation.rounds": 30,
         "federation.interval": 10,
         "federation.batch": 32 if unsupervised else 16,
-        "federation.learning_rate": 1e-3 if unsupervised else CALM if dataset == "california" else 0.03,
-        "federation.evaluate_every": 1 if dataset == "california" else 3,
+        "federation.learning_rate": 1e-3 if unsupervised else 0.03,
+        "federation.evaluate_every": 3,
+        **data.training,
     }
 
 
-def _paper(dataset: str, devices: int, paradigm: str) -> dict[str, Any]:
-    model = {"radio": "alexnet1d", "california": "mlp"}.get(dataset, "alexnet")
-    if paradigm == "unsupervised":
-        model = "encoder-mlp" if dataset == "usps" else "encoder-conv"
+def _paper(data: TaskData, devices: int, unsupervised: bool) -> dict[str, Any]:
     return {
-        "data.samples": min(SIZES[dataset], _available(dataset) // devices),
-        "federation.model": model,
+        "data.samples": min(data.samples, data.available // devices),
+        "federation.model": data.encoder if unsupervised else data.model,
         "federation.rounds": 40,
         "federation.interval": 10,
-        "federation.evaluate_every": 1 if dataset == "california" else 4,
-        **({"federation.learning_rate": CALM} if dataset == "california" else {}),
+        "federation.evaluate_every": 4,
+        **data.training,
     }
-
-
-def _available(dataset: str) -> int:
-    """Training datapoints that a skewed allocation can count on."""
-    return {"usps": 6000, "svhn": 30_000, "california": 15_000, "radio": 24_750}.get(dataset, 60_000)

@@ -104,7 +104,7 @@ def judge(quantity: Quantity, values: Sequence[float] | Array) -> str:
 
 
 def _judged(quantity: Quantity, low: float, high: float) -> str:
-    """By an interval, turned so that the claimed effect is upwards."""
+    """The verdict by an interval, turned so that the claimed effect is upwards."""
     low, high, null = (_turned(quantity, value) for value in (low, high, quantity.null))
     if quantity.sign < 0:
         low, high = high, low

@@ -28,7 +28,7 @@ NOBODY = -1
 
 
 @dataclass(frozen=True)
-class Clusters:
+class DataClusters:
     """Every device's datapoints by data cluster, with the moments that Algorithm 2 sends around."""
 
     assignment: Indices  # [datapoint] cluster at the device that holds it, NOBODY where none does
@@ -42,7 +42,7 @@ class Clusters:
 
 def own_clusters(
     projections: Sequence[Array], holdings: Sequence[Indices], datapoints: int, clusters: int, seed: int
-) -> Clusters:
+) -> DataClusters:
     """K-means at each device alone; projections[device][n] belongs to datapoint holdings[device][n]."""
     with one_thread():
         members = [_kmeans(points, clusters, seed, device) for device, points in enumerate(projections)]
@@ -56,8 +56,8 @@ def shared_clusters(
     datapoints: int,
     clusters: int,
     seed: int,
-    disguise: Callable[[Clusters], Clusters] | None = None,
-) -> Clusters:
+    disguise: Callable[[DataClusters], DataClusters] | None = None,
+) -> DataClusters:
     """Clusters common to all devices: K-means of all devices' own centroids, weighted by their counts.
 
     `disguise` is what devices make of their own clusters before they send them, such as noise. A device may have none
@@ -76,7 +76,7 @@ def shared_clusters(
     told = message(SERVER, EVERYBODY, "common centroids", common)
     members = [nearest_centroid(points, common) for points in projections]
     found = _collected(projections, holdings, datapoints, members, [common] * len(projections))
-    return Clusters(found.assignment, found.counts, found.centroids, found.covariances, (*sent, told))
+    return DataClusters(found.assignment, found.counts, found.centroids, found.covariances, (*sent, told))
 
 
 def nearest_centroid(points: Array, centroids: Array) -> Indices:
@@ -107,14 +107,14 @@ def _collected(
     datapoints: int,
     members: Sequence[Indices],
     centres: Sequence[Array],
-) -> Clusters:
+) -> DataClusters:
     assignment = np.full(datapoints, NOBODY, dtype=np.int64)
     for points, clusters in zip(holdings, members, strict=True):
         assignment[points] = clusters
     with one_thread():
         found = [moments(*device) for device in zip(projections, members, centres, strict=True)]
     counts, centroids, covariances = (np.stack(arrays) for arrays in zip(*found, strict=True))
-    return Clusters(assignment, counts, centroids, covariances)
+    return DataClusters(assignment, counts, centroids, covariances)
 
 
 def _kmeans(points: Array, clusters: int, seed: int, device: int) -> Indices:

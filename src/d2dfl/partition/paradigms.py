@@ -17,7 +17,7 @@ from d2dfl.data import Dataset
 from d2dfl.data.own import TargetKind
 from d2dfl.errors import UserError
 from d2dfl.partition.features import features_of
-from d2dfl.partition.kmeans import Clusters, own_clusters, shared_clusters
+from d2dfl.partition.kmeans import DataClusters, own_clusters, shared_clusters
 from d2dfl.partition.pca import EVERYBODY, SERVER, Message, Subspace, common_subspace
 from d2dfl.partition.privacy import clip_norm, component_noise, noised_clusters
 from d2dfl.partition.propagation import choose_labelled, pseudo_labels
@@ -34,8 +34,8 @@ class Partitioning:
     partitions: int
     labels: Indices | None = None  # [datapoint] training targets that are not the set's own
     names: tuple[str, ...] = ()  # of the partitions, where they are classes
-    clusters: Clusters | None = None  # where partitions are data clusters of each device's own
-    reported: Clusters | None = None  # the same as devices tell of them, noised where privacy is asked for
+    clusters: DataClusters | None = None  # where partitions are data clusters of each device's own
+    reported: DataClusters | None = None  # the same as devices tell of them, noised where privacy is asked for
     messages: tuple[Message, ...] = ()  # what was told to find them
     measures: Mapping[str, float] = field(default_factory=dict)
     by_device: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # the same, one value a device
@@ -158,7 +158,7 @@ def _unsupervised(config: Config, dataset: Dataset, holdings: Sequence[Indices],
     projections, subspace = projections_of(config, dataset, holdings, seed)
     number, datapoints = settings.clusters, len(dataset.train_inputs)
 
-    def disguise(found: Clusters) -> Clusters:
+    def disguise(found: DataClusters) -> DataClusters:
         bound = math.sqrt(float(np.prod(dataset.shape)))
         return noised_clusters(found, config.privacy, seed, bound) if config.privacy.epsilon > 0 else found
 

@@ -21,7 +21,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from d2dfl.config import PrivacyConfig
-from d2dfl.partition.kmeans import Clusters
+from d2dfl.partition.kmeans import DataClusters
 from d2dfl.partition.pca import Noise
 from d2dfl.partition.sketches import SENSITIVITY
 from d2dfl.rng import stream
@@ -88,7 +88,7 @@ def component_noise(settings: PrivacyConfig, seed: int, bound: float) -> Noise:
     return noise
 
 
-def noised_clusters(found: Clusters, settings: PrivacyConfig, seed: int, bound: float) -> Clusters:
+def noised_clusters(found: DataClusters, settings: PrivacyConfig, seed: int, bound: float) -> DataClusters:
     """Data clusters as devices tell them: noised counts, sums and second moments of projections of at most `bound`.
 
     Scaled by 1, bound and bound squared, all three together change by at most sqrt(8) with another datapoint.

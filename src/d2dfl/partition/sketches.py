@@ -38,7 +38,7 @@ HONEST = 2 / 3  # share of the contributors whose noise must suffice: others may
 Array = NDArray[np.float64]
 
 
-class Agreement(NamedTuple):
+class SketchPlan(NamedTuple):
     """What everybody knows before any sketch is told: after the masked sum of contributors."""
 
     takes_part: NDArray[np.bool_]  # [device, partition]; a device knows its own row
@@ -82,9 +82,9 @@ def own_sketch(rows: NDArray[np.float32], projection: Array, bound: float) -> Ar
     return np.append(total, float(len(rows)))
 
 
-def agree(
+def plan_sketches(
     held: NDArray[np.int64], width: int, seed: int, *, consent: NDArray[np.bool_], least: int, noise: float = 0.0
-) -> Agreement:
+) -> SketchPlan:
     """Who takes part, by what devices hold[device, partition] and consent to; noise in units of a datapoint."""
     # Inputs are standardised, so this is their usual length: noise is made for it, and without noise nothing is cut.
     bound = math.sqrt(width) * (1.0 if noise > 0 else LONGEST)
@@ -93,28 +93,26 @@ def agree(
     # Where some are away or tell their noise to others, that of the rest must do.
     share = noise / np.sqrt(np.maximum(np.ceil(HONEST * contributors), 1.0))
     numbers = FixedPoint(len(held), MOST * max(bound, 1.0), WORD_BITS)
-    return Agreement(takes_part, contributors, contributors >= least, directions(width, seed), bound, share, numbers)
+    return SketchPlan(takes_part, contributors, contributors >= least, directions(width, seed), bound, share, numbers)
 
 
-def told_words(
-    agreement: Agreement, device: int, own: NDArray[np.float32], labels: NDArray[np.int64], seed: int
-) -> Words:
+def told_words(plan: SketchPlan, device: int, own: NDArray[np.float32], labels: NDArray[np.int64], seed: int) -> Words:
     """[partition, VALUES + 1] what a device with these datapoints adds to the masked sum; zeros where it takes no part."""
-    told = np.zeros((len(agreement.formed), VALUES + 1))
-    joins = agreement.takes_part[device] & agreement.formed
+    told = np.zeros((len(plan.formed), VALUES + 1))
+    joins = plan.takes_part[device] & plan.formed
     for partition in np.nonzero(joins & (np.bincount(labels, minlength=len(joins)) > 0))[0]:
-        told[partition] = own_sketch(own[labels == partition], agreement.projection, agreement.bound)
-    if agreement.share.any():
+        told[partition] = own_sketch(own[labels == partition], plan.projection, plan.bound)
+    if plan.share.any():
         drawn = stream(seed, "privacy-sketches", device).normal(0.0, 1.0, told.shape)
-        drawn[:, :VALUES] *= agreement.bound
-        limit = agreement.numbers.limit
-        told = np.clip(told + drawn * (agreement.share * joins)[:, None], -limit, limit)
-    return agreement.numbers.words(told)
+        drawn[:, :VALUES] *= plan.bound
+        limit = plan.numbers.limit
+        told = np.clip(told + drawn * (plan.share * joins)[:, None], -limit, limit)
+    return plan.numbers.words(told)
 
 
-def distances_between(total: Words, agreement: Agreement) -> Array | None:
+def distances_between(total: Words, plan: SketchPlan) -> Array | None:
     """[partition, partition] distance of the labels' means, by the masked sum; None where it tells nothing."""
-    found, bound = agreement.numbers.numbers(total), agreement.bound
+    found, bound = plan.numbers.numbers(total), plan.bound
     sums, counts = found[:, :VALUES], found[:, VALUES]
     known = counts >= 1.0  # noise can leave less than one
     if known.sum() < LABELS:
@@ -123,7 +121,7 @@ def distances_between(total: Words, agreement: Agreement) -> Array | None:
     means *= np.minimum(1.0, bound / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12))
     apart = ((means[:, None] - means[None]) ** 2).sum(axis=2)
     # Noise moves means apart, those of rare labels most; everybody knows by how much in the mean.
-    moved = VALUES * (bound * agreement.deviation / np.maximum(counts, 1.0)) ** 2
+    moved = VALUES * (bound * plan.deviation / np.maximum(counts, 1.0)) ** 2
     distance = np.sqrt(np.maximum(apart - moved[:, None] - moved[None], 0.0))
     others = ~np.eye(len(counts), dtype=np.bool_)
     told = known[:, None] & known[None]
@@ -146,8 +144,8 @@ def sketched_distances(
     partitions = consent.shape[1]
     held = np.array([np.bincount(partition_of[own], minlength=partitions) for own in holdings])
     width = int(np.prod(inputs.shape[1:]))
-    agreement = agree(held, width, seed, consent=consent, least=least, noise=noise)
+    plan = plan_sketches(held, width, seed, consent=consent, least=least, noise=noise)
     total = np.zeros((partitions, VALUES + 1), dtype=np.uint64)
     for device, own in enumerate(holdings):
-        total += told_words(agreement, device, inputs[own], partition_of[own], seed)
-    return distances_between(total, agreement)
+        total += told_words(plan, device, inputs[own], partition_of[own], seed)
+    return distances_between(total, plan)

@@ -22,7 +22,7 @@ Colours = dict[str, int | None]  # numbers in COLOURS; None is grey
 
 
 def palettes(records: Sequence[Findings]) -> list[Colours]:
-    """For every record the colours of its series, by name.
+    """The colours of the series of every record, by name.
 
     A method has the same colour everywhere, and so has another series that is in several of the records; what is only in
     one record takes colours that are free there.

@@ -143,7 +143,7 @@ class FleetTalk:
 
     @property
     def share(self) -> float:
-        """Of the accounts that is spent."""
+        """The share of all accounts that is spent."""
         return sum(move.share for move in self.newest.values()) / len(self.order)
 
     def _take(self, move: DeviceMove, device: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.discovery.equations.diversity import distances_to
+from d2dfl.experiment.findings.maps import rounded_rows, shown_distances
 from d2dfl.network import Network
 from d2dfl.report.findings import Layer, Link, Table
 
@@ -36,12 +36,12 @@ def hand_over(
     return Layer(
         name=name,
         title="handed over",
-        after=_rows(after),
+        after=rounded_rows(after, 1),
         satisfied=tuple((after >= network.threshold).sum(axis=1).tolist()),
         links=tuple(links),
-        distance=_distances(after, network),
-        went=_rows(held),
-        went_distance=_distances(held, network),
+        distance=shown_distances(after, network),
+        went=rounded_rows(held, 1),
+        went_distance=shown_distances(held, network),
     )
 
 
@@ -55,12 +55,3 @@ def device_table(found: Sequence[Mapping[str, Any]]) -> Table:
         rows.append((peer["name"], f"{sum(peer['holds'].values()):,}", f"{gave:,}", f"{got:,}", f"{waiting:,}"))
     columns = ("device", "holds", "gave", "got", "under way")
     return Table("Devices", columns, tuple(rows), "under way: hand-overs that are not acknowledged yet")
-
-
-def _rows(values: Counts) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(float(value) for value in row) for row in values.round(1))
-
-
-def _distances(counts: Counts, network: Network) -> tuple[float, ...]:
-    found = distances_to(counts, network.counts.sum(axis=0), "total-variation")
-    return tuple(round(float(value), 4) for value in found)

@@ -47,7 +47,7 @@ def live_session(
     steps: bool = False,
     elsewhere: bool = False,
 ) -> Iterator[LiveSession | None]:
-    """Around a run; None where nobody watches. `steps`: a discovery, which is opened to be stepped through when it is there.
+    """A live view for as long as a run lasts; None where nobody watches. `steps`: a discovery, which is opened to be stepped through when it is there.
 
     `elsewhere`: other processes do the work, and this one has little to do beside.
     """
@@ -72,7 +72,7 @@ def live_session(
 
 
 def _open(server: LiveServer, no_browser: bool) -> bool:
-    """Open a browser, or say where the page is. Whether one was opened."""
+    """Open a browser, or say where the page is. Returns whether one was opened."""
     if no_browser:
         say(f"live: {server.address}")
         return False

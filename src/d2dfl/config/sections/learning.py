@@ -97,7 +97,7 @@ class PrivacyConfig(Section):
 
 
 @dataclass(frozen=True)
-class RadioConfig(Section):
+class RadioSignalsConfig(Section):
     """The generated radio signals (R40)."""
 
     per_cell: int = option(200, "signals for each modulation and signal-to-noise ratio", low=2, high=1_000_000)

@@ -194,7 +194,7 @@ def _one_divergence(shape: Any, i: Any, own: Any, j: Any, other: Any) -> Any:
 
 
 @part
-def settle(gauss: Any, shape: Any, device: Any, moments: Any, kind: Any) -> Any:
+def renew_clusters(gauss: Any, shape: Any, device: Any, moments: Any, kind: Any) -> Any:
     """Put a device's new clusters in force; returns its diversity gain."""
     gain = shape_of(gauss, device, moments, shape.mean[device], shape.spread[device])
     work = np.empty(shape.spread.shape[2:])

@@ -209,7 +209,7 @@ def summed_divergences(means: Array, spreads: Array) -> float:
     second = spreads + means[..., :, None] * means[..., None, :]
 
     def crossed(number: int, inverse: Array, second: Array, pulled: Array, means: Array, bent: Array) -> Array:
-        """From sums over so many clusters."""
+        """Twice the divergences of `number` clusters from each other, all pairs added up, by sums over them."""
         traced = np.einsum("...ab,...ab->...", inverse, second) - 2.0 * np.einsum("...a,...a->...", pulled, means)
         return np.asarray(traced + number * bent - components * number**2)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from d2dfl.compiled import kernel, leaf, part
-from d2dfl.discovery.equations.agreement import agreement_of, give_away, renew_ratios, settle, take_in
+from d2dfl.discovery.equations.agreement import agreement_of, give_away, renew_clusters, renew_ratios, take_in
 from d2dfl.discovery.equations.gaussian import RATIO as RATIO_OF_MEANS
 from d2dfl.discovery.equations.messages import LEAST
 from d2dfl.discovery.equations.reward import diversity_score, local_reward, meets
@@ -64,7 +64,7 @@ def reward_of(board: Any, terms: Any, play: Any, gauss: Any, device: Any) -> Any
 def _clustered_reward(board: Any, terms: Any, play: Any, gauss: Any, device: Any) -> Any:
     moments = np.empty(gauss.own.shape[1:])
     cost, outside = clustered_after(board, play, gauss, device, moments)
-    gain = settle(gauss, play.shape, device, moments, terms.agreement_kind)
+    gain = renew_clusters(gauss, play.shape, device, moments, terms.agreement_kind)
     return local_reward(terms, gain, cost), outside
 
 

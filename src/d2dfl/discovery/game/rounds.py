@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import leaf, part
-from d2dfl.discovery.equations.agreement import agreement_of, give_away, settle, take_in
+from d2dfl.discovery.equations.agreement import agreement_of, give_away, renew_clusters, take_in
 from d2dfl.discovery.equations.diversity import sum_of
 from d2dfl.discovery.equations.gaussian import ClusterState, shape_before
 from d2dfl.discovery.equations.reward import OVER_ASK, Terms, diversity_score, local_reward, meets, overall_rewards
@@ -122,7 +122,7 @@ def _clustered_round(board: Any, terms: Any, work: Any, gauss: Any) -> None:
             take_in(gauss, device, slot, amounts, moments)
             if board.cluster[transmitter] != board.cluster[device]:
                 used[board.cluster[device]] += whole
-        gain = settle(gauss, shape, device, moments, terms.agreement_kind)
+        gain = renew_clusters(gauss, shape, device, moments, terms.agreement_kind)
         work.local[device] = local_reward(terms, gain, lost)
     shape.agreement[0] = agreement_of(gauss, shape, terms.agreement_kind)
     overall_rewards(terms, work.local, shape.agreement[0], board.cluster, board.budget, used, work.reward)

@@ -23,7 +23,7 @@ def gain_words(devices: int) -> FixedPoint:
 
 
 def sums_cost(devices: int, partitions: int, sketches: list[int]) -> SumCost:
-    """Of the masked sums: the population's counts, gains, and sketches where there are some."""
+    """The cost of the masked sums: the population's counts, gains, and sketches where there are some."""
     return masked_sum_cost(devices, [partitions, GAINS, *sketches], word_bits=WORD_BITS)
 
 

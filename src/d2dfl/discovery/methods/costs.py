@@ -77,7 +77,7 @@ def _marginal_work(config: Config, game: Game) -> tuple[float, ...]:
 
 
 def _revisions(messages: int, game: Game) -> tuple[float, ...]:
-    """Of our learner: messages, candidates looked at for them, and data clusters made anew."""
+    """The work of our learner: messages, candidates looked at for them, and data clusters computed again."""
     # With several links one revision takes more of them.
     spent = float(messages) * game.devices * game.stages * math.sqrt(game.at_once)
     known = min(game.slots, max(1.0, INTRODUCTIONS * messages * game.at_once))
@@ -170,7 +170,7 @@ def _optimum_bytes(config: Config, whole: NetworkShape, shape: NetworkShape) -> 
 
 
 def _distances(config: Config, whole: NetworkShape, shape: NetworkShape) -> float:
-    """Of every candidate, and numbers that tell equals apart."""
+    """Bytes of the distance to every candidate, and of the numbers that order equal ones."""
     return 40.0 * shape.devices * shape.slots
 
 

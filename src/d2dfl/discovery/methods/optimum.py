@@ -199,7 +199,7 @@ def budget_ceiling(board: Board, terms: Terms) -> float:
 
 
 def has_bound(terms: Terms) -> bool:
-    """Where a bound is cheap: gain in total variation, costs that are costs."""
+    """Whether a bound is cheap to compute: the reward is a gain in total variation, and no weight is negative."""
     signs = terms.reliability >= 0 and terms.budget >= 0 and terms.diversity >= 0
     return (
         not terms.clustered

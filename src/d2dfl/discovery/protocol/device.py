@@ -97,7 +97,7 @@ class Device(Mover):
         return self.token.use[self.cluster]
 
     def _settle_clusters(self, change: float, move: Move) -> list[Message]:
-        """What clusters take from outside, anew, and by how much N times the objective changes with it."""
+        """What clusters take from outside after the move, and by how much N times the objective changes with it."""
         token = self.token
         assert token is not None
         use, more_worth = list(token.use), 0.0
@@ -110,7 +110,7 @@ class Device(Mover):
         return self._decide(change + more_worth)
 
     def _pass_on(self, changed: bool, stop: bool = False) -> list[Message]:
-        """The revision is over: of the next link, or the token goes to the next device that still revises, or all are told that it is over."""
+        """The revision is over: revise the next link, or hand the token to the next device that still revises, or tell all that the cycle is over."""
         self._revised, self._changed = self._revised + 1, self._changed or changed
         if not stop and self._revised < len(self.holdings.links) and self._left >= LEAST_MOVE:
             return self._revise()
@@ -122,7 +122,7 @@ class Device(Mover):
         return self._hand_on(replace(token, quiet=quiet, stopped=frozenset(stopped)))
 
     def _hand_on(self, token: Token) -> list[Message]:
-        """To the next device that may still revise, or all are told that the cycle is over."""
+        """Hand the token to the next device that may still revise, or tell all that the cycle is over."""
         rules = self.rules
         assert rules is not None
         order = [(self.number + step) % rules.devices for step in range(1, rules.devices + 1)]

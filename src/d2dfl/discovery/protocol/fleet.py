@@ -12,7 +12,7 @@ from d2dfl.discovery.protocol.holdings import Holdings, Neighbour
 from d2dfl.discovery.protocol.messages import Message, Token, Wake
 from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.discovery.protocol.revision import Rules
-from d2dfl.discovery.protocol.weighing import Clusters
+from d2dfl.discovery.protocol.weighing import ReliableClusters
 from d2dfl.network import Network
 
 
@@ -42,7 +42,7 @@ class Fleet:
         known[receiver, slot]: over which links receivers are introduced, all if not given.
         """
         order = [np.flatnonzero(network.cluster == name).tolist() for name in range(len(network.budget))]
-        clusters = Clusters(network.budget.tolist(), order)
+        clusters = ReliableClusters(network.budget.tolist(), order)
         met = network.candidates >= 0 if known is None else known
         trusts: list[dict[int, list[bool]]] = [{} for _ in range(network.devices)]
         for receiver, slot in zip(*np.nonzero(met), strict=True):
@@ -98,7 +98,7 @@ class Fleet:
         self._deliver([message for device in clocks for message in device.first_wake()])
 
     def _deliver(self, messages: list[Message]) -> None:
-        """Until nobody says anything any more. What is sent first arrives first."""
+        """Deliver messages until nobody sends any more. What is sent first arrives first."""
         line: list[tuple[float, int, Message]] = []
         sent = 0
         while messages or line:

@@ -58,7 +58,7 @@ class Holdings:
 
     @property
     def weight(self) -> float:
-        """Of a device's reward in N times the objective."""
+        """What a device's reward counts in N times the objective."""
         return 1.0 + self.reward.global_weight
 
     @cached_property

@@ -221,7 +221,7 @@ class Post:
         return replace(envelope, seen=self._expected[envelope.receiver], gone=frozenset(self.gone))
 
     def come_back(self, now: float) -> list[Envelope]:
-        """After it was away: repeat all questions, and ask those with whom it has links whether they count on it."""
+        """Go on after the device was away: repeat all questions, and ask those with whom it has links whether they count on it."""
         for name in sorted(self.device.partners() - self.gone):
             self._keep_asking(name, Still(), now, final=True)
         for waiting in self._open.values():

@@ -65,7 +65,7 @@ class Now:
 
 @dataclass(frozen=True)
 class Reply:
-    """So much my reward changed, so much more my cluster takes from outside, and so much a datapoint less would cost me."""
+    """By how much my reward changed, how much more my cluster takes from outside, and what a datapoint less would cost me."""
 
     change: float
     cluster: int
@@ -113,7 +113,7 @@ class End:
 
 @dataclass(frozen=True)
 class Outside:
-    """To who keeps a cluster's account: so much I take from outside. How much do all of us?"""
+    """To the device that keeps a cluster's account: I take so much from outside. How much do all of us take?"""
 
     takes: float
 

@@ -16,7 +16,7 @@ class Mover(Receiver):
 
     @abstractmethod
     def _settle_clusters(self, change: float, move: Move) -> list[Message]:
-        """What clusters take from outside, anew, and by how much N times the objective changes with it."""
+        """What clusters take from outside after the move, and by how much N times the objective changes with it."""
 
     @abstractmethod
     def _add_gain(self, gain: float) -> None:

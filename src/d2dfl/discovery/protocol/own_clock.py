@@ -59,7 +59,7 @@ class OwnClock(Ending):
     # Its clock
 
     def first_wake(self) -> list[Message]:
-        """To begin with."""
+        """What a device says first: to itself, when to revise for the first time."""
         return [self._say(self.number, Wake(self._pause()))]
 
     def _pause(self) -> float:

@@ -10,14 +10,14 @@ from d2dfl.discovery.protocol.holdings import Link, List, Told
 from d2dfl.discovery.protocol.messages import Ask, Content, Introduction, Message, Now, Offer, Reply
 from d2dfl.discovery.protocol.revision import NO_LINK, Revision, Rules
 from d2dfl.discovery.protocol.transmitter import Transmitter
-from d2dfl.discovery.protocol.weighing import Clusters, expected_worth, nothing_told
+from d2dfl.discovery.protocol.weighing import ReliableClusters, expected_worth, nothing_told
 
 
 @dataclass
 class Receiver(Transmitter, ABC):
     """A device that looks for links, with an account of what that may cost."""
 
-    clusters: Clusters
+    clusters: ReliableClusters
     claim: dict[int, float]  # what a link is worth beyond the objective, by slot
     free: bool  # may choose no link
     key: int

@@ -39,7 +39,7 @@ class Transmitter:
         return Message(self.number, receiver, content)
 
     def introductions(self) -> list[Message]:
-        """To everybody that hears it: what it can spare of what it trusts them with."""
+        """Tell everybody that hears the device what it can spare of what it trusts them with."""
         spare, giving = self.holdings.surplus, self.giving.introduction()
         return [
             Message(

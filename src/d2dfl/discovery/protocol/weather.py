@@ -126,13 +126,13 @@ class LossyRadio:
         raise RuntimeError("a discovery over a lossy radio does not end")
 
 
-def radio_of(
+def lossy_radio(
     devices: Sequence[Device],
     weather: Weather,
     generator: np.random.Generator,
     away: Away | None = None,
     keep: bool = False,
 ) -> LossyRadio:
-    """Of devices with clocks of their own."""
+    """A radio for devices with clocks of their own."""
     posts = [Post(device) for device in devices if isinstance(device, OwnClock)]
     return LossyRadio(posts, weather, generator, away or {}, keep=keep)

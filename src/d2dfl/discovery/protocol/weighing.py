@@ -7,7 +7,7 @@ from d2dfl.discovery.protocol.holdings import Holdings, List, Told
 
 
 @dataclass(frozen=True)
-class Clusters:
+class ReliableClusters:
     """What everybody knows of the reliable clusters."""
 
     budget: List
@@ -39,7 +39,7 @@ def nothing_told(holdings: Holdings, slot: int) -> Told:
 
 
 def expected_worth(
-    holdings: Holdings, clusters: Clusters, cluster: int, use: float, slots: list[int], told: list[Told]
+    holdings: Holdings, clusters: ReliableClusters, cluster: int, use: float, slots: list[int], told: list[Told]
 ) -> float:
     """What a device expects N times the objective to be, up to a constant, with links over these slots (-1: none)."""
     after, sent, cost, worth, outside = holdings.kept(), holdings.kept(), 0.0, 0.0, 0.0

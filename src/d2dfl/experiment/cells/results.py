@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from d2dfl.config.metrics import SHOWN
 from d2dfl.config.sections.learning import FIRST_ORDER
 from d2dfl.discovery.methods import IID, NO_EXCHANGE
 from d2dfl.experiment.cells.cell import Cell, Contender, Point
@@ -180,11 +181,11 @@ class Results:
             moved=mean(lambda cell: cell["moved"]),
             lost=mean(lambda cell: cell["lost"]),
             joules=mean(lambda cell: cell["joules"][self.radio][-1]),
-            distance=mean(lambda cell: cell["after"]["total-variation"]),
+            distance=mean(lambda cell: cell["after"][SHOWN]),
         )
 
 
 def _ends(values: Sequence[float] | Array) -> tuple[float, float] | None:
-    """Of the interval of a mean; one seed has none."""
+    """The ends of the interval of a mean; one seed has none."""
     _, low, high = interval(values)
     return (low, high) if np.isfinite(low) else None

@@ -24,17 +24,17 @@ def each(one: Callable[[Cell], Values]) -> Measure:
     return lambda cells: [one(cell) for cell in cells]
 
 
-def train(cells: Sequence[Cell], place: Path | None = None) -> list[Values]:
+def run_cells(cells: Sequence[Cell], place: Path | None = None) -> list[Values]:
     """Discover, exchange, train, measure. Cells of one point train together where that pays, or end before.
 
     With a `place`, states are saved there now and then, and a training that was cut goes on from them.
     """
     if not cells[0].trains:
         return exchange_only(cells)
-    return trained(cells, [prepared(cell) for cell in cells], place)
+    return train_prepared(cells, [prepared(cell) for cell in cells], place)
 
 
-def trained(cells: Sequence[Cell], items: "Sequence[PreparedCell]", place: Path | None = None) -> list[Values]:
+def train_prepared(cells: Sequence[Cell], items: "Sequence[PreparedCell]", place: Path | None = None) -> list[Values]:
     """Train and measure what is prepared."""
     from d2dfl.experiment.cells.values import training_values
     from d2dfl.experiment.folder.checkpoints import of_task

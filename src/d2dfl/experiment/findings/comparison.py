@@ -122,10 +122,12 @@ def used(comparison: Comparison) -> str:
 
 
 def _said_elsewhere(comparison: Comparison) -> str:
-    """A line for readers of the settings: which of them do not count, because a file of the user's own says otherwise."""
+    """A line for readers of the settings: which of them do not count, because another or a file of the user's own says otherwise."""
     config, fields = comparison.config, []
     if comparison.dataset.owners:
         fields += ["network.samples_per_device, network.labels_per_device, data.allocation"]
+    elif config.data.samples:
+        fields += ["network.samples_per_device (data.samples says it)"]
     with suppress(UserError):  # the file may be gone by now
         if config.network.file and configured_links(config).trusted:
             fields += [f"network.trust ({Path(config.network.file).name} says it)"]

@@ -9,14 +9,15 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from d2dfl.config.metrics import SHOWN
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.equations.diversity import distances_to
+from d2dfl.discovery.methods import NO_EXCHANGE
 from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.report.drawing.saving import save_figure
 from d2dfl.report.findings import Chart, Line
 from d2dfl.transfer import held_counts
 
-METRIC = "total-variation"
 BINS, TILES = 40, 60  # of a histogram, and along the side of a density picture
 
 Series = tuple[str, str, NDArray[np.float64]]  # name, title, [device] distance to i.i.d.
@@ -28,10 +29,10 @@ def distances(items: Sequence[tuple[str, PreparedCell]]) -> list[Series]:
     classes = int(setting.truth.max()) + 1
     before = held_counts(setting.holdings, setting.truth, classes)
     population = before.sum(axis=0)
-    rows = [("none", "before the exchange", distances_to(before, population, METRIC))]
+    rows = [(NO_EXCHANGE, "before the exchange", distances_to(before, population, SHOWN))]
     for title, item in items:
         after = held_counts(item.holdings, setting.truth, classes)
-        rows.append((item.method, title, distances_to(after, population, METRIC)))
+        rows.append((item.method, title, distances_to(after, population, SHOWN)))
     return rows
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from d2dfl.config.metrics import SHOWN
 from d2dfl.discovery.discover import Discovery
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.discovery.evaluation import Evaluation
@@ -26,21 +27,21 @@ def map_of(title: str, network: Network, layers: Sequence[Layer]) -> Map:
         partitions=tuple(network.partition_name(place) for place in range(network.partitions)),
         positions=_places(network),
         cluster=tuple(network.cluster.tolist()),
-        threshold=_rows(network.threshold, 1),
-        before=_rows(network.counts, 1),
+        threshold=rounded_rows(network.threshold, 1),
+        before=rounded_rows(network.counts, 1),
         layers=tuple(layers),
         devices=tuple(map(network.device_name, range(network.devices))) if network.device_names else (),
         unit="" if network.positions is None else "m",
-        distance=_distances(network.counts, network),
+        distance=shown_distances(network.counts, network),
     )
 
 
 def _places(network: Network) -> tuple[tuple[float, ...], ...]:
     if network.positions is not None:
-        return _rows(network.positions, 1)
+        return rounded_rows(network.positions, 1)
     from d2dfl.report.drawing.scene import layout  # imports SciPy, which a short discovery does without
 
-    return _rows(layout(network), 6)
+    return rounded_rows(layout(network), 6)
 
 
 def layer_of(title: str, found: Discovery, name: str | None = None) -> Layer:
@@ -65,10 +66,10 @@ def graph_layer(name: str, title: str, network: Network, graph: Graph, worth: Ev
     return Layer(
         name=name,
         title=title,
-        after=_rows(worth.counts_after, 1),
+        after=rounded_rows(worth.counts_after, 1),
         satisfied=tuple(int(count) for count in worth.labels_satisfied),
         links=tuple(links),
-        distance=_distances(worth.counts_after, network),
+        distance=shown_distances(worth.counts_after, network),
     )
 
 
@@ -87,17 +88,18 @@ def with_exchange(
     return replace(
         layer,
         links=tuple(links),
-        went=_rows(held, 1),
-        went_distance=_distances(held, network),
+        went=rounded_rows(held, 1),
+        went_distance=shown_distances(held, network),
         scores=tuple(known) if len(known) == network.devices else (),
     )
 
 
-def _distances(counts: Counts, network: Network) -> tuple[float, ...]:
+def shown_distances(counts: Counts, network: Network) -> tuple[float, ...]:
     """[device] total variation to what all devices held together before any exchange."""
-    found = distances_to(np.asarray(counts, dtype=np.float64), network.counts.sum(axis=0), "total-variation")
+    found = distances_to(np.asarray(counts, dtype=np.float64), network.counts.sum(axis=0), SHOWN)
     return tuple(round(float(value), 4) for value in found)
 
 
-def _rows(values: Counts, digits: int) -> tuple[tuple[float, ...], ...]:
+def rounded_rows(values: Counts, digits: int) -> tuple[tuple[float, ...], ...]:
+    """An array as a record keeps it."""
     return tuple(tuple(round(float(value), digits) for value in row) for row in values)

@@ -144,7 +144,7 @@ def unlinked_sentences(network: Network, graph: Graph, channel: ChannelConfig) -
 
 
 def _drowned(network: Network, channel: ChannelConfig) -> list[str]:
-    """Where received power is given, and so far below the noise that nearly everything is lost: that it is."""
+    """A sentence where received power is given, and so far below the noise that nearly everything is lost."""
     heard = network.candidates >= 0
     if network.rss is None or network.devices == 1 or (heard.any() and network.drop[heard].min() < MOSTLY_LOST):
         return []

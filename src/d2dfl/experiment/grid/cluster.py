@@ -244,7 +244,7 @@ def check_engine(name: str, settings: FederationConfig) -> str:
 
 @contextmanager
 def cluster_for(name: str, settings: FederationConfig) -> Iterator[Cluster | None]:
-    """Where federations train: None is here."""
+    """The cluster on which federations train; None: in this process."""
     check_engine(name, settings)
     if name == "local":
         yield None

@@ -17,7 +17,7 @@ import joblib
 
 from d2dfl.experiment.cells.cell import Cell, Values
 from d2dfl.experiment.cells.files import Cells, measured
-from d2dfl.experiment.cells.steps import prepared, trained
+from d2dfl.experiment.cells.steps import prepared, train_prepared
 from d2dfl.experiment.grid.engines import json_text, leave_with, limit_threads, one_line
 from d2dfl.experiment.grid.grid import Failure, GridOutcome, GridProgress, GridTask, time_left
 from d2dfl.experiment.grid.saved import SavedTasks
@@ -110,13 +110,13 @@ class Trainer:
 def _trained(good: "Sequence[tuple[dict[str, Any], PreparedCell]]", place: Path | None = None) -> list[Values]:
     """The cells that were prepared, all at once."""
     cells = [Cell.from_plain(values) for values, _ in good]
-    return trained(cells, [item for _, item in good], place) if cells else []
+    return train_prepared(cells, [item for _, item in good], place) if cells else []
 
 
 def _prepared_in_parallel(
     tasks: Sequence[GridTask], workers: int | None, watched: Path | None
 ) -> "Iterator[list[PreparedCell | Broken]]":
-    """In the order of the tasks, a few ahead of the training."""
+    """What each task prepares, in their order, a few ahead of the training."""
     width = workers or max(joblib.cpu_count() - 1, 1)
     options = {"inner_max_num_threads": 1, "initializer": leave_with, "initargs": (os.getpid(), watched)}
     with joblib.parallel_config(backend="loky", **options):

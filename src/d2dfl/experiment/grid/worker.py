@@ -56,7 +56,7 @@ class Worker:
 
 
 def versions() -> dict[str, str]:
-    """Of what computes."""
+    """The versions of what computes."""
     return {"d2dfl": d2dfl.__version__, "torch": torch.__version__, "numpy": np.__version__}
 
 

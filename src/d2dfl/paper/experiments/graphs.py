@@ -77,7 +77,7 @@ def green(cell: Values) -> float:
 
 
 def after_loss(cell: Values) -> float:
-    """To the letter: by what is truly there after losses."""
+    """Devices that hold enough labels to the letter: by what is truly there after losses."""
     return float(np.sum(np.array(cell["labels"]) >= 5))
 
 

@@ -17,7 +17,9 @@ from d2dfl.paper import (
     Shown,
     Values,
     final,
+    final_score,
     known,
+    last_fifth,
     sweep_chart,
     sweep_table,
     task,
@@ -42,8 +44,8 @@ def points(scale: str) -> list[Point]:
 
 def slope(cell: Values) -> float:
     """What the last fifth of the curve is above the fifth before: near 0 on a plateau."""
-    before = cell["scores"][: -max(1, len(cell["scores"]) // 5)]
-    return final(cell) - final({"scores": before})
+    before = cell["scores"][: -last_fifth(len(cell["scores"]))]
+    return final(cell) - final_score(before)
 
 
 def show(results: Results) -> Shown:

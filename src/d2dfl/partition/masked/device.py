@@ -149,7 +149,7 @@ class MaskedDevice:
         return [Message(step, self.device, self.plan.parent[self.device], running.number, total, gone)]
 
     def _decide(self, step: Kind, total: Words, gone: frozenset[int]) -> list[Message]:
-        """At the root, at the end of a step."""
+        """What the root says at the end of a step."""
         running, neighbours = self._sum, self.plan.neighbours
         assert running is not None
         if step is Kind.MASKED:

@@ -24,7 +24,7 @@ from d2dfl.discovery.protocol.device import Device
 from d2dfl.discovery.protocol.holdings import Holdings, List, Neighbour
 from d2dfl.discovery.protocol.own_clock import OwnClock
 from d2dfl.discovery.protocol.revision import Rules
-from d2dfl.discovery.protocol.weighing import Clusters
+from d2dfl.discovery.protocol.weighing import ReliableClusters
 from d2dfl.peer.wire.negotiation import Agreed
 from d2dfl.rng import device_keys
 
@@ -87,7 +87,7 @@ class Seat:
             number=self.number,
             cluster=agreed.cluster[self.number],
             holdings=holdings,
-            clusters=Clusters(list(agreed.budget), order),
+            clusters=ReliableClusters(list(agreed.budget), order),
             trusts=self.trusts,
             claim={},
             free=True,

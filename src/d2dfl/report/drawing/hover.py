@@ -9,7 +9,7 @@ from d2dfl.report.drawing.scene import Scene
 LINES = 20  # partitions and peers that a hover box names
 
 
-def plain(text: str) -> str:
+def for_plotly(text: str) -> str:
     """Text as plotly shows it unchanged: it knows some markup, but no word for a quotation mark."""
     return escape(text, quote=False)
 
@@ -32,7 +32,7 @@ def device_words(scene: Scene) -> list[str]:
             f"{result.labels_satisfied[device]} of {network.partitions} labels satisfied",
         ]
         held = [
-            f"{plain(network.partition_name(index))}: {_number(before)} → {_number(after)} (wants {_number(wanted)})"
+            f"{for_plotly(network.partition_name(index))}: {_number(before)} → {_number(after)} (wants {_number(wanted)})"
             for index, (before, after, wanted) in enumerate(counts)
             if before > 0 or after > 0
         ]
@@ -41,7 +41,7 @@ def device_words(scene: Scene) -> list[str]:
 
 
 def _device_names(scene: Scene) -> list[str]:
-    return [plain(scene.network.device_name(device)) for device in range(scene.network.devices)]
+    return [for_plotly(scene.network.device_name(device)) for device in range(scene.network.devices)]
 
 
 def link_words(scene: Scene) -> list[str]:
@@ -56,7 +56,7 @@ def link_words(scene: Scene) -> list[str]:
             f"{_number(sum(amounts))} datapoints",
         ]
         parts = [
-            f"{plain(scene.network.partition_name(index))}: {_number(amount)}"
+            f"{for_plotly(scene.network.partition_name(index))}: {_number(amount)}"
             for index, amount in enumerate(amounts)
             if amount > 0
         ]

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from d2dfl.report.drawing import picture as draw
-from d2dfl.report.drawing.hover import device_words, link_words, plain
+from d2dfl.report.drawing.hover import device_words, for_plotly, link_words
 from d2dfl.report.drawing.keys import FRAME, INK, LEVELS, MUTED, ON_LEVELS, PAPER, TINTS
 from d2dfl.report.drawing.labels import (
     READABLE,
@@ -76,9 +76,9 @@ def _document(figure: go.Figure, title: str) -> str:
 def _heading(scene: Scene, subtitle: str) -> str:
     lines = [f'<span style="font-size:13px;color:{MUTED}">{"  ·  ".join(summary(scene))}</span>']
     if subtitle:
-        lines.insert(0, f'<span style="font-size:13px;color:{MUTED}">{plain(subtitle)}</span>')
+        lines.insert(0, f'<span style="font-size:13px;color:{MUTED}">{for_plotly(subtitle)}</span>')
     if scene.title:
-        lines.insert(0, f"<b>{plain(scene.title)}</b>")
+        lines.insert(0, f"<b>{for_plotly(scene.title)}</b>")
     return "<br>".join(lines)
 
 
@@ -117,7 +117,7 @@ def _switch(scenes: list[Scene], shared: int, owner: Any) -> dict[str, Any]:
     for index, scene in enumerate(scenes):
         visible = [True] * shared + (owner == index).tolist()
         change = [{"visible": visible}, {"title.text": _heading(scene, "")}]
-        buttons.append({"label": plain(scene.title) or f"graph {index}", "method": "update", "args": change})
+        buttons.append({"label": for_plotly(scene.title) or f"graph {index}", "method": "update", "args": change})
     look = {"bgcolor": "white", "bordercolor": FRAME, "pad": {"b": 8}, "showactive": True}
     place = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom"}
     kind = {"type": "buttons", "direction": "right"} if len(scenes) <= draw.COLUMNS else {"type": "dropdown"}
@@ -195,7 +195,7 @@ def _labels(scene: Scene) -> list[go.Scatter]:
     clusters = [f"C{name}" for name in np.unique(scene.network.cluster)]
     found = [_texts(cluster_places(scene.stage, scene.links, letters), clusters, 6.5, MUTED)]
     if any(letters.beside):
-        texts = [plain(text) if letters.named_inside else f"<b>{plain(text)}</b>" for text in letters.beside]
+        texts = [for_plotly(text) if letters.named_inside else f"<b>{for_plotly(text)}</b>" for text in letters.beside]
         found.append(_texts(beside(scene.stage, scene.links, letters), texts, letters.size(scene.stage), INK))
     return found
 
@@ -243,7 +243,7 @@ def _devices(scene: Scene) -> go.Scatter:
     look: dict[str, Any] = {"mode": "markers", "marker": marker}
     if scene.stage.radius >= READABLE:
         font = {"color": [ON_LEVELS[index] for index in colour], "size": radius}
-        texts = [f"<b>{plain(text)}</b>" for text in letters.circle]
+        texts = [f"<b>{for_plotly(text)}</b>" for text in letters.circle]
         if not letters.named_inside:
             font["size"], texts = 0.7 * radius, letters.circle
         look |= {"mode": "markers+text", "text": texts, "textfont": font}

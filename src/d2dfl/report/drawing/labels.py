@@ -31,7 +31,7 @@ class Lettering(NamedTuple):
     named_inside: bool  # whether devices are named in their circles; else beside
 
     def size(self, stage: Stage) -> float:
-        """Of what stands beside a circle, in points; less in narrow panels."""
+        """The size of what stands beside a circle, in points; less in narrow panels."""
         return (COUNT if self.named_inside else NAME) * float(np.clip(stage.width / 400, 0.75, 1.0))
 
     def sentences(self) -> list[str]:
@@ -161,12 +161,12 @@ def level_texts(cuts: tuple[int, int], partitions: int) -> tuple[str, str, str]:
 
 
 def node_cuts(partitions: int) -> tuple[int, int]:
-    """Of partitions at threshold: 4 and 5 of 10, as the paper's Fig. 4 has them."""
+    """The cuts for partitions at threshold: 4 and 5 of 10, as the paper's Fig. 4 has them."""
     return level_cuts(partitions, 0.4, 0.5)
 
 
 def link_cuts(partitions: int) -> tuple[int, int]:
-    """Of partitions trusted over a link: 3 and 5 of 10."""
+    """The cuts for partitions trusted over a link: 3 and 5 of 10."""
     return level_cuts(partitions, 0.3, 0.5)
 
 

@@ -41,7 +41,7 @@ def figure_of(chart: Chart, dashes: Mapping[str, str] = NO_DASHES) -> Figure:
 
 
 def figure_suffix(path: str | Path) -> str:
-    """In which format a figure is written, or a sentence which there are."""
+    """The format in which a figure is written, or a sentence that lists those there are."""
     return suffix_among(path, SUFFIXES)
 
 

@@ -14,7 +14,7 @@ UNDATED: dict[str, dict[str, Any]] = {".svg": {"Date": None}, ".pdf": {"Creation
 
 
 def suffix_among(path: str | Path, suffixes: Sequence[str]) -> str:
-    """The format that a file's name asks for, or a sentence which there are."""
+    """The format that a file's name asks for, or a sentence that lists those there are."""
     suffix = Path(path).suffix.lower()
     if suffix not in suffixes:
         raise UserError(f"cannot draw {str(path)!r}: name a file that ends in {', '.join(suffixes)}")
