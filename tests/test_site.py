@@ -189,7 +189,10 @@ def test_what_commands_do_is_not_cut_off(site: Path, tab: Tab) -> None:
         assert len(widths) == 1, page
         assert max(widths) <= 0, page
     shown = Page(site / "use.html").words
-    assert "# all methods, and the i.i.d. gap each closes; --live: a page shows it as it goes d2dfl compare --live" in shown
+    assert (
+        "# all methods, and the i.i.d. gap each closes; --live: a page shows it as it goes d2dfl compare --live"
+        in shown
+    )
 
 
 def test_words_and_questions_have_places_to_link_to(site: Path) -> None:

@@ -147,7 +147,9 @@ def test_all_text_can_be_read_and_nothing_is_cut(
     assert (background == "rgb(19, 23, 27)") is dark
     if width < 500:
         assert not page.run("document.querySelector('#table .hint').hidden")
-    long = "Marginal (ours), seed 1, 25 devices with spectrograms of radio signals, 5 links each"  # as in a reproduction
+    long = (
+        "Marginal (ours), seed 1, 25 devices with spectrograms of radio signals, 5 links each"  # as in a reproduction
+    )
     page.run(f"document.getElementById('which').options[1].textContent = {long!r}; 1")
     page.run("(() => { const it = document.getElementById('which'); it.value = it.options[1].value; })()")
     assert page.run("document.documentElement.scrollWidth") <= width

@@ -81,7 +81,7 @@ def share(
     asked = paradigm or settings.partition.paradigm
     source = known.source if devices is None and number is not None else ""
     learning = _learning(paradigm, asked)
-    with in_python():
+    with as_said_in_python():
         own = own_data(X, y, device, devices=number, counted_by=source, learning=learning, kind=kind, test=test)
     _check_all_hold(own, source)
     if paradigm is None and asked == SUPERVISED and not own.class_names:

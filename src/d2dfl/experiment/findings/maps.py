@@ -60,7 +60,9 @@ def graph_layer(name: str, title: str, network: Network, graph: Graph, worth: Ev
                 receiver=int(receiver),
                 loss=round(float(graph.drop[receiver, edge]), 4),
                 trusted=int(network.trust[receiver, slot].sum()),
-                amounts=tuple(round(amount, 3) if amount else 0.0 for amount in graph.allocated[receiver, edge].tolist()),
+                amounts=tuple(
+                    round(amount, 3) if amount else 0.0 for amount in graph.allocated[receiver, edge].tolist()
+                ),
             )
         )
     return Layer(
