@@ -105,7 +105,7 @@ class Roster:
         """A newer roster in which a device is thrown out."""
         gone = self.named(name)
         if gone.revoked:
-            raise UserError(f"{gone.name} is thrown out already")
+            raise UserError(f"{gone.name} is thrown out already: there is nothing more to do")
         members = tuple(replace(item, revoked=True) if item is gone else item for item in self.members)
         return replace(self, number=self.number + 1, members=members)
 
