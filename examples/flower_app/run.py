@@ -43,6 +43,11 @@ def make_venv(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "-r", str(HERE / "requirements.txt")]
         subprocess.run(pip, check=True)
+    needed = "import cryptography, flwr, msgspec, numpy, torch"
+    found = subprocess.run([str(folder / "bin" / "python"), "-c", needed], capture_output=True, text=True, check=False)
+    if found.returncode:
+        why = found.stderr.strip().rpartition("\n")[2]
+        raise SystemExit(f"{folder} cannot train ({why}): install there what {HERE / 'requirements.txt'} lists")
 
 
 def environment(venv: Path, flower_home: Path) -> dict[str, str]:
@@ -123,8 +128,10 @@ class Flower:
             if time.monotonic() > end or any(process.poll() is not None for process in self.running):
                 raise SystemExit(f"the training has not ended; see the logs in {self.folder}")
             time.sleep(0.5)
-        time.sleep(0.5)
-        return float(json.loads(result.read_text())["accuracy"])
+        found = json.loads(result.read_text())
+        if "failed" in found:
+            raise SystemExit(f"the training failed: {found['failed'][:400]}; see the logs in {self.folder}")
+        return float(found["accuracy"])
 
 
 def simulate(homes: Sequence[Path], rounds: int, seed: int) -> float:

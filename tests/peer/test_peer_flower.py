@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -79,6 +80,7 @@ def test_a_training_that_fails_keeps_its_logs(script: ModuleType, homes: list[Pa
     programs = tmp_path / "venv" / "bin"
     programs.mkdir(parents=True)
     for name, said in (
+        ("python", "exit 0"),
         ("flwr", "exit 0"),
         ("flower-superlink", "echo out of order; exit 3"),
         ("flower-supernode", "sleep 600 & echo $!; wait"),
@@ -97,6 +99,18 @@ def test_a_training_that_fails_keeps_its_logs(script: ModuleType, homes: list[Pa
     assert not left.exists() or not left.read_bytes()  # what a node has started ends with it
 
 
+def test_a_venv_that_lacks_something_is_named(homes: list[Path], tmp_path: Path) -> None:
+    programs = tmp_path / "venv" / "bin"
+    programs.mkdir(parents=True)
+    for name, said in (("flwr", "exit 0"), ("python", "echo \"No module named 'msgspec'\" >&2; exit 1")):
+        (programs / name).write_text(f"#!/bin/sh\n{said}\n")
+        (programs / name).chmod(0o700)
+    command = [sys.executable, str(APP / "run.py"), str(homes[0].parent), "--venv", str(tmp_path / "venv")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "cannot train (No module named 'msgspec'): install there what" in done.stderr
+
+
 if VENV:
 
     def test_flower_trains_over_the_stores(homes: list[Path]) -> None:
@@ -109,3 +123,12 @@ if VENV:
         )
         assert trained > 0.5
         assert abs(trained - simulated) < 0.2
+
+    def test_a_device_that_cannot_train_ends_it(homes: list[Path], tmp_path: Path) -> None:
+        fleet = tmp_path / "fleet"
+        shutil.copytree(homes[0].parent, fleet)
+        (fleet / homes[0].name / "store.db").unlink()
+        command = [sys.executable, str(APP / "run.py"), str(fleet), "--venv", VENV, "--rounds", "1"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        assert said.returncode == 1
+        assert "of 3 devices could not train in round 1" in said.stderr
