@@ -221,6 +221,15 @@ class Store:
         )
         return int(found.fetchone()[0])
 
+    def lent(self, receiver: bytes, label: str) -> int:
+        """Own datapoints of a label that are on their way to others as copies, and may go to this receiver when they have arrived."""
+        found = self.db.execute(
+            "SELECT count(*) FROM points p JOIN outgoing o ON o.id = p.leaving WHERE p.origin = ? AND p.label = ? AND o.keep = 'copy' "
+            "AND NOT EXISTS (SELECT 1 FROM given g WHERE g.receiver = ? AND g.number = p.number)",
+            (self.own, label, receiver),
+        )
+        return int(found.fetchone()[0])
+
     def spent(self, day: int, what: str) -> int:
         found = self.db.execute("SELECT amount FROM days WHERE day = ? AND what = ?", (day, what)).fetchone()
         return 0 if found is None else int(found[0])
