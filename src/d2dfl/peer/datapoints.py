@@ -16,6 +16,7 @@ from d2dfl.data.arrays import read_npz
 from d2dfl.errors import UserError
 from d2dfl.peer.store.operations import Note, Operation, TakeIn
 from d2dfl.peer.store.store import Store
+from d2dfl.peer.wire.messages import FORM as SENT_FORM
 from d2dfl.peer.wire.messages import LARGEST_POINT
 from d2dfl.storage import read_bytes
 
@@ -143,7 +144,7 @@ def form_of(shard: Shard, labels: tuple[str, ...]) -> str:
         )
     dtype = inputs.dtype.newbyteorder("<") if inputs.dtype.itemsize > 1 else inputs.dtype
     form = ":".join([np.dtype(dtype).str, *map(str, inputs.shape[1:])])
-    if not FORM.fullmatch(form):
+    if not re.fullmatch(SENT_FORM, form):  # no other could be handed over
         raise UserError(
             f"{name} has inputs of the type {inputs.dtype} and the shape {inputs.shape[1:]}: give numbers, 8 axes at most"
         )
