@@ -152,7 +152,10 @@ class Giving:
     def on_status(self, sender: bytes, body: Status, seen: Seen, now: float) -> None:
         """What a receiver says of a transfer."""
         record = self.peer.store.outgoing(body.transfer)
-        if record is None or record.receiver != sender or record.id not in self.progress:
+        if record is None or record.receiver != sender:
+            self.peer.refuse("somebody else's transfer", now)
+            return
+        if record.id not in self.progress:  # it is over
             return
         event = "complete" if body.state == "receiving" and body.next >= record.pieces else body.state
         heard = Heard(sender, body.head.lines, body.head.hash)

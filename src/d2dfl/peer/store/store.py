@@ -254,6 +254,11 @@ class Store:
         rows = self.db.execute("SELECT id, receiver FROM order_receivers WHERE done = 0 ORDER BY id, receiver")
         return [(row[0], row[1]) for row in rows]
 
+    def was_told(self, order: bytes, receiver: bytes) -> bool:
+        """Whether an order is for this receiver, or was."""
+        rows = self.db.execute("SELECT 1 FROM order_receivers WHERE id = ? AND receiver = ?", (order, receiver))
+        return rows.fetchone() is not None
+
     def order(self, order: bytes) -> list[int]:
         return [row[0] for row in self.db.execute("SELECT number FROM orders WHERE id = ? ORDER BY number", (order,))]
 
