@@ -24,7 +24,14 @@ from d2dfl.peer.wire.messages import Point, encode_points
 OLDEST = (3, 31, 0)  # SQLite
 OUTGOING = "id, receiver, phase, keep, pieces, points, size, exposed, salt, digest, labels"
 INCOMING = "id, sender, phase, pieces, points, left_bytes, next, salt, digest, labels"
-UNABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+# CANTOPEN: no journal can be made, as on a disk that has no room for another file
+UNABLE = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_CANTOPEN,
+)
 Watch = Callable[[Operation | None], None]  # told before each operation, and with None before the transaction ends
 
 
