@@ -286,9 +286,9 @@ class Peer:
         round_ = b"" if self.discovery is None else self.discovery.round
         return say.Hello(self.roster.number, self.head, round_, self.giving.nothing_left(receiver))
 
-    def refuse(self, reason: str, now: float) -> None:
+    def refuse(self, reason: str, now: float, number: int = 1) -> None:
         """Count what was wrong; the audit tells of it within a minute."""
-        self.refused.add(reason, now)
+        self.refused.add(reason, now, number)
 
     def close(self, now: float, why: Sequence[str] = ()) -> None:
         """The end of a run."""
