@@ -93,7 +93,7 @@ class Forgetting:
                 self.due_s[order, receiver] = now + min(
                     limits.timeout_s * 2 ** min(waits, 16), limits.longest_timeout_s
                 )
-                self.peer.send(receiver, Forget(order, self.peer.store.order(order)))
+                self.peer.send(receiver, Forget(order, self.peer.store.order(order, receiver)))
 
     def back(self, receiver: bytes, now: float) -> None:
         """Somebody is heard again after a silence."""

@@ -214,7 +214,8 @@ class Store:
     def planned(self, round_: bytes, receiver: bytes, label: str) -> int:
         """Datapoints that a round's transfers to a receiver have, but for those that came back."""
         found = self.db.execute(
-            "SELECT count(*) FROM given g JOIN outgoing o ON o.id = g.transfer WHERE o.round = ? AND g.receiver = ? AND g.label = ?",
+            "SELECT count(*) FROM given g JOIN outgoing o ON o.id = g.transfer "
+            "WHERE o.round = ? AND o.phase != 'returned' AND g.receiver = ? AND g.label = ?",
             (round_, receiver, label),
         )
         return int(found.fetchone()[0])
@@ -266,8 +267,16 @@ class Store:
         rows = self.db.execute("SELECT 1 FROM order_receivers WHERE id = ? AND receiver = ?", (order, receiver))
         return rows.fetchone() is not None
 
-    def order(self, order: bytes) -> list[int]:
-        return [row[0] for row in self.db.execute("SELECT number FROM orders WHERE id = ? ORDER BY number", (order,))]
+    def order(self, order: bytes, receiver: bytes) -> list[int]:
+        """The datapoints of an order that a receiver was given: of others it is told nothing."""
+        rows = self.db.execute("SELECT number FROM orders WHERE id = ? ORDER BY number", (order,)).fetchall()
+        given = self.db.execute(
+            "SELECT o.number FROM orders o JOIN given g ON g.receiver = ? AND g.number = o.number WHERE o.id = ? ORDER BY o.number",
+            (receiver, order),
+        ).fetchall()
+        return [
+            row[0] for row in given or rows
+        ]  # a store of before may have forgotten to whom a transfer was that came back
 
     def is_forgotten(self, origin: bytes, number: int) -> bool:
         rows = self.db.execute("SELECT 1 FROM forgotten WHERE origin = ? AND number = ?", (origin, number))
