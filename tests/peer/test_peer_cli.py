@@ -18,6 +18,8 @@ from calling import call
 from d2dfl.network.files import load_network
 from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.home import Home
+from d2dfl.peer.identity.keys import load_key
+from d2dfl.peer.policy import sign_policy
 from d2dfl.peer.reports import preview
 from d2dfl.peer.service import opened
 from d2dfl.peer.store.operations import Fact, Note
@@ -364,3 +366,20 @@ def test_a_preview_under_an_older_policy_is_refused(
         store.apply([Fact("policy", 7)], time.time())
     assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 2
     assert "the policy is number 1, and 7 was in force" in capsys.readouterr().err
+
+
+def test_a_preview_and_a_check_know_two_policies_with_one_number(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run shares nothing under the second one."""
+    home = broken(monkeypatch)
+    with opened(home) as store:
+        assert home.peer(store, time.time()).policy.number == 1
+    signed = sign_policy(
+        {"grant": [], "forbid": [{"to": "*", "labels": ["cat"]}]}, 1, load_key(home.folder / "owner.key")
+    )
+    (home.folder / "policy.signed").write_bytes(signed)
+    assert call(monkeypatch, "peer", "run", "--dry-run", "--graph", "graph.json", "--home", "kitchen") == 2
+    assert "two policies have the number 1: sign it again" in capsys.readouterr().err
+    assert call(monkeypatch, "peer", "check", "--home", "kitchen", "--seconds", "0") == 2
+    assert "WRONG policy: two policies have the number 1" in capsys.readouterr().out

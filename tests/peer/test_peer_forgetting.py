@@ -55,6 +55,33 @@ def test_who_was_away_forgets_when_it_is_back_also_after_starts() -> None:
     assert small.stores[0].pending_orders() == []
 
 
+def test_a_receiver_is_told_of_the_datapoints_that_it_was_given_alone() -> None:
+    small = given(size=3)
+    small.peers[0].forgetting.order([0, 1, 4, 5, 9], small.now)
+    small.pump()
+    told = {tuple(body.points) for body in small.sent(say.Forget) if isinstance(body, say.Forget)}
+    assert told == {(0, 1), (4, 5)}
+    assert small.stores[0].pending_orders() == []
+
+
+def test_an_order_stays_what_it_is_when_the_transfer_has_come_back() -> None:
+    small = Small(size=3)
+    small.allow(0, rules(small.prints(1)), rules(small.prints(2)))
+    small.peers[0].giving.give(small.prints(2), {"b": 1}, small.now)
+    small.pump()
+    small.peers[0].giving.give(small.prints(1), {"a": 2}, small.now)
+    small.pump(lambda receiver, body: isinstance(body, say.Commit))
+    small.peers[0].forgetting.order([0, 1], small.now)
+    small.wait(30.0, lambda receiver, body: isinstance(body, say.Forgotten))
+    assert small.stores[0].open_outgoing() == []
+    assert {(number, tuple(body.points)) for number, body in small.log if isinstance(body, say.Forget)} == {
+        (0, (0,)),
+        (0, (1,)),
+    }
+    small.wait(90.0)
+    assert small.stores[0].pending_orders() == []
+
+
 @pytest.mark.parametrize("kind", [say.Offer, say.Piece, say.Commit])
 def test_forgetting_stops_a_transfer_and_the_rest_comes_back(kind: type[say.Body]) -> None:
     small = Small()

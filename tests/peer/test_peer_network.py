@@ -26,6 +26,7 @@ from d2dfl.peer.identity.keys import Key
 from d2dfl.peer.identity.roster import Member
 from d2dfl.peer.transports.memory import Board
 from d2dfl.peer.transports.zenoh import ZenohTransport, free_ports
+from d2dfl.peer.wire.frames import LARGEST_FRAME
 from d2dfl.rng import stream
 from peer_kills import Pair, kill_round
 
@@ -177,6 +178,26 @@ def test_members_hear_each_other_and_intruders_are_kept_out(tmp_path: Path) -> N
         assert not arrives(ends.open[2], first, inbox, b"foreign", 2.0)
         assert not arrives(ends.open[3], first, inbox, b"expired", 2.0)
         assert arrives(ends.open[1], first, inbox, b"still here", PATIENCE_S)
+    finally:
+        ends.close()
+
+
+def test_frames_that_are_not_handed_on_are_counted_by_reason(tmp_path: Path) -> None:
+    ends = Ends(tmp_path)
+    try:
+        first, address, inbox = ends.add([])
+        ends.add([address])
+        assert arrives(ends.open[1], first, inbox, b"hello", PATIENCE_S)
+        for size in (LARGEST_FRAME + 1, 1 << 22):
+            ends.open[1].send(first.fingerprint, bytes(size))
+        for _ in range(150):  # of a hundred that wait
+            ends.open[1].send(first.fingerprint, b"much")
+        end = time.monotonic() + PATIENCE_S
+        while ends.open[0].dropped["too many at once"] < 50 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert ends.open[0].dropped["too large"] == 2
+        assert ends.open[0].dropped["too many at once"] >= 50
+        assert inbox.qsize() == 100
     finally:
         ends.close()
 

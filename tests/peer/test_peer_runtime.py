@@ -241,3 +241,16 @@ def test_who_is_alone_goes_on_asking_and_finds_who_comes_later(apart: Two) -> No
     apart.go(300)
     assert all(one.finished() for one in apart.running)
     assert apart.counts(1)["cat"] > 0
+
+
+def test_what_did_not_get_through_a_transport_is_in_the_audit(tmp_path: Path) -> None:
+    two = Two(tmp_path)
+    kitchen = two.running[0]
+    kitchen.transport.dropped["too large"] += 2
+    two.go(10)
+    kitchen.transport.dropped["too large"] += 1
+    two.now += 61.0
+    two.go(10)
+    lines = [json.loads(content) for _, content, _ in kitchen.peer.store.audit()]
+    found = [(line["points"], line["text"]) for line in lines if line["kind"] == "refused-frames"]
+    assert found == [(2, "2 too large"), (1, "1 too large")]

@@ -3,6 +3,8 @@
 import json
 import os
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -62,6 +64,30 @@ def test_a_disk_that_is_really_full_changes_nothing(tmp_path: Path) -> None:
         store.apply([Note("much", text="x" * 100_000)], NOON_S)
     assert store.head[0] == 0
     assert store.audit_fault() is None
+
+
+@contextmanager
+def no_more_files() -> Iterator[None]:
+    """As on a disk that has no room for another file: SQLite says the same of a journal that it cannot make."""
+    resource = pytest.importorskip("resource", reason="no limits on files here")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)  # the next file would have this number
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_disk_without_room_for_a_journal_changes_nothing(tmp_path: Path) -> None:
+    """It is waited for, as where blocks are missing: it must not end a run."""
+    store = Store(tmp_path / "store.db", OWN)
+    with no_more_files(), pytest.raises(StoreFullError):
+        store.apply([Note("much")], NOON_S)
+    assert store.head[0] == 0
+    store.apply([Note("much")], NOON_S)
+    assert store.head[0] == 1
 
 
 def test_a_transaction_that_ended_with_an_error_of_the_disk_may_have_happened(tmp_path: Path) -> None:
@@ -311,3 +337,40 @@ def test_an_id_of_a_transfer_tells_nothing_of_what_it_carries() -> None:
     one, other = Small().peers
     assert one.new_id(b"the same") == one.new_id(b"the same") != one.new_id(b"another")
     assert one.new_id(b"the same")[32:] != other.new_id(b"the same")[32:]
+
+
+def test_nothing_is_forgotten_between_the_reading_of_a_training_and_its_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the answer to an order would list no training, and one would go on with the datapoint."""
+    home = make(tmp_path, np.zeros((4, 2)), np.array([0, 1, 1, 0]))
+    store, beside = home.store(), home.store()
+    beside.db.execute("PRAGMA busy_timeout=0")
+    take_in(store, "data", tmp_path, home.settings.labels, NOON_S)
+    listed: list[list[str]] = []
+
+    def forgotten() -> None:
+        beside.apply([Erase(beside.own, (0,))], NOON_S)
+        listed.append(beside.used_in(beside.own, [0]))
+
+    def slow(store: Store) -> object:
+        found = arrays(store)
+        with suppress(StoreFullError):
+            forgotten()
+        return found
+
+    monkeypatch.setattr("d2dfl.peer.datapoints.arrays", slow)
+    dataset(store, use="first training")
+    forgotten()
+    assert listed == [["first training"]]
+
+
+def test_a_training_that_cannot_be_noted_is_given_nothing(tmp_path: Path) -> None:
+    home = make(tmp_path, np.zeros((4, 2)), np.array([0, 1, 1, 0]))
+    store = home.store()
+    take_in(store, "data", tmp_path, home.settings.labels, NOON_S)
+    dataset(store)  # torch is there
+    with no_more_files(), pytest.raises(UserError, match="cannot note the training 'first', so it is given nothing"):
+        dataset(store, use="first")
+    assert not store.db.in_transaction
+    assert len(dataset(store)) == 4  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """What a receiver takes: no piece too large for a frame, no form that makes no dataset, and one sender's day is not another's."""
 
+import json
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -7,8 +8,10 @@ import pytest
 
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
+import msgspec
 from small_fleet import Small, rules
 
+from d2dfl.peer.handover.content import digest
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.policy import read_rules
 from d2dfl.peer.wire import messages as say
@@ -72,10 +75,26 @@ def test_two_senders_with_other_forms_do_not_both_fill_an_empty_store() -> None:
     assert len(small.held(0) | small.held(1) | small.held(2)) == 8
 
 
-@pytest.mark.parametrize("form", ["<f3:2", ">f4:1", "<b2", "|f1"])
+@pytest.mark.parametrize("form", ["<f3:2", ">f4:1", "<b2", "|f1", "|u1:6\n", "|u1:06"])
 def test_no_form_is_taken_that_numpy_has_not(form: str) -> None:
     with pytest.raises(say.WireError):
         say.decode_points(say.encode_points([say.Point(0, "a", form, bytes(6))]))
+
+
+@pytest.mark.parametrize("form", ["|u1:6\n", "|u1:06", "|u1:0:999999999:999999999:999999999"])
+def test_a_member_cannot_spoil_a_dataset_with_a_form(form: str) -> None:
+    """An empty store takes the first form that comes: whatever it takes must make a dataset, and let honest data in."""
+    small = Small(size=3, points=0)
+    content = bytes(6) if "u1:0:" not in form else b""
+    pieces = [msgspec.msgpack.encode([(0, "a", form, content)])]
+    say_to = evil(small, 1)
+    transfer = small.prints(1) + bytes(8)
+    salt, head = bytes(32), say.Head(0, bytes(32))
+    say_to(0, say.Offer(transfer, [("a", 1)], 1, len(pieces[0]), salt, digest(salt, pieces), head))
+    say_to(0, say.Piece(transfer, 0, pieces[0]))
+    say_to(0, say.Commit(transfer, head))
+    assert small.stores[0].form() is None
+    assert small.stores[0].incoming(transfer, small.prints(1)).phase == "refused"
 
 
 @pytest.mark.parametrize("word", ["expelled", "revoked", "complete", "timeout"])
@@ -103,3 +122,26 @@ def test_a_forbid_holds_however_its_letters_are_put_together() -> None:
     for written in (composed, apart):
         found = read_rules(f'[[forbid]]\nto = "*"\nlabels = ["{written}"]\n', "policy.toml")
         assert found["forbid"][0]["labels"] == [composed]
+
+
+def test_what_is_about_somebody_elses_transfers_and_orders_is_in_the_audit() -> None:
+    small = Small(size=3)
+    small.allow(0, rules(small.prints(1)))
+    transfer = small.peers[0].giving.give(small.prints(1), {"a": 1}, small.now)
+    small.pump()
+    order, head = small.peers[0].forgetting.order([0], small.now), say.Head(0, bytes(32))
+    say_to = evil(small, 2)
+    for body in (
+        say.Status(transfer, "refused", 0, head),
+        say.Commit(transfer, head),
+        say.Forget(order, [0]),
+        say.Forgotten(order, [], head),
+    ):
+        before = small.peers[0].refused.total()
+        say_to(0, body)
+        assert small.peers[0].refused.total() == before + 1, body
+    small.wait(61.0)  # the receiver's own answers, also late ones, are nothing strange
+    assert small.stores[0].pending_orders() == []
+    texts = [json.loads(content)["text"] for _, content, _ in small.stores[0].audit() if b"refused-frames" in content]
+    assert texts[0] == "1 an answer to no order, 1 somebody else's order, 2 somebody else's transfer"
+    assert small.kinds(1).count("refused-frames") == 0

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from d2dfl.data.arrays import read_npz
 from d2dfl.errors import UserError
 from d2dfl.peer.store.operations import Note, Operation, TakeIn
 from d2dfl.peer.store.store import Store
+from d2dfl.peer.wire.messages import FORM as SENT_FORM
 from d2dfl.peer.wire.messages import LARGEST_POINT
 from d2dfl.storage import read_bytes
 
@@ -143,7 +145,7 @@ def form_of(shard: Shard, labels: tuple[str, ...]) -> str:
         )
     dtype = inputs.dtype.newbyteorder("<") if inputs.dtype.itemsize > 1 else inputs.dtype
     form = ":".join([np.dtype(dtype).str, *map(str, inputs.shape[1:])])
-    if not FORM.fullmatch(form):
+    if not re.fullmatch(SENT_FORM, form):  # no other could be handed over
         raise UserError(
             f"{name} has inputs of the type {inputs.dtype} and the shape {inputs.shape[1:]}: give numbers, 8 axes at most"
         )
@@ -188,7 +190,23 @@ def dataset(store: Store, use: str = "") -> "Dataset[Any]":
     import torch
     from torch.utils.data import TensorDataset
 
-    inputs, targets, points = arrays(store)
     if use:
-        store.db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?, ?)", [(use[:100], *point) for point in points])
+        inputs, targets = _used(store, use[:100])
+    else:
+        inputs, targets, _ = arrays(store)
     return TensorDataset(torch.from_numpy(inputs.copy()), torch.from_numpy(targets))
+
+
+def _used(store: Store, use: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """What a training reads, noted in the same transaction: a peer that runs beside it forgets nothing between the two unlisted."""
+    try:
+        store.db.execute("BEGIN IMMEDIATE")
+        inputs, targets, points = arrays(store)
+        store.db.executemany("INSERT OR IGNORE INTO uses VALUES (?, ?, ?)", [(use, *point) for point in points])
+        store.db.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        raise UserError(f"cannot note the training {use!r:.60}, so it is given nothing: {error}") from None
+    finally:
+        if store.db.in_transaction:
+            store.db.execute("ROLLBACK")
+    return inputs, targets

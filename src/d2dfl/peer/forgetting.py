@@ -54,6 +54,7 @@ class Forgetting:
         """Somebody's datapoints are to go from here."""
         peer, store, numbers = self.peer, self.peer.store, tuple(sorted(set(body.points)))
         if body.order[: len(sender)] != sender:
+            peer.refuse("somebody else's order", now)
             return
         used = _named(store.used_in(sender, numbers))
         if not all(store.is_forgotten(sender, number) for number in numbers):
@@ -69,6 +70,8 @@ class Forgetting:
     def on_forgotten(self, sender: bytes, body: Forgotten, seen: Seen, now: float) -> None:
         """A receiver has deleted."""
         if (body.order, sender) not in self.due_s:
+            if not self.peer.store.was_told(body.order, sender):
+                self.peer.refuse("an answer to no order", now)
             return
         self.peer.store.apply(
             [
@@ -90,7 +93,7 @@ class Forgetting:
                 self.due_s[order, receiver] = now + min(
                     limits.timeout_s * 2 ** min(waits, 16), limits.longest_timeout_s
                 )
-                self.peer.send(receiver, Forget(order, self.peer.store.order(order)))
+                self.peer.send(receiver, Forget(order, self.peer.store.order(order, receiver)))
 
     def back(self, receiver: bytes, now: float) -> None:
         """Somebody is heard again after a silence."""

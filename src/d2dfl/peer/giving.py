@@ -19,6 +19,9 @@ FINAL = ("committed", "refused")
 LONGEST_PAUSE_S = 3600.0
 AT_ONCE = 2  # transfers of a round that one receiver has before it
 LOOK_S = 10.0  # how often what the graph wants is compared with what was planned, beside whenever something has changed
+THROWN_OUT = "it was thrown out of the roster"
+TOO_LARGE = "a datapoint is larger than the day's limit of bytes"
+ELSEWHERE = "they are on their way to another device"
 NOT_TAKEN = "it takes no more now: its limits, or labels or inputs that it does not know"
 SOON_S = 1.0  # while the discovery goes on
 
@@ -45,18 +48,18 @@ class Giving:
         """Datapoints of a label that may go to a receiver now, at most `wanted` and what the day leaves; and why no more."""
         peer = self.peer
         if peer.roster.active(receiver) is None:
-            return [], "it is not in the roster"
+            return [], THROWN_OUT
         granted = peer.policy.allowance(receiver, label, now)
-        if granted == 0:
-            return [], "the policy does not grant it"
         room = granted - peer.store.shown(receiver, label)
         allowed = max(0, min(wanted, room, today))
         points, cut_short = peer.store.free_points(label, receiver, allowed, peer.limits.memory_bytes)
         if any(size_of(point) > peer.limits.bytes_a_day for point in points):
-            return [], "a datapoint is larger than the day's limit of bytes"
-        short = "the grant's number is used up" if room < min(wanted, today) else "the day's limit is reached"
-        done = cut_short or len(points) == wanted
-        return points, "" if done else "there are no more" if len(points) < allowed else short
+            return [], TOO_LARGE
+        if cut_short:
+            return points, ""
+        if len(points) < allowed and peer.store.lent(receiver, label):
+            return points, ELSEWHERE
+        return points, why_no_more(wanted, granted, room, today, len(points))
 
     def give(self, receiver: bytes, wanted: dict[str, int], now: float, round_: bytes = b"") -> bytes | None:
         """Make a transfer of at most this, and begin with it; None where nothing may go."""
@@ -64,9 +67,12 @@ class Giving:
         today = peer.limits.points_a_day - peer.store.spent(int(now // DAY_S), "sent points")
         for label, number in sorted(wanted.items()):
             found, why = self.plan(receiver, label, min(number, left), max(0, today - len(points)), now)
-            if why and self.reasons.get((receiver, label)) != why:
+            if not why and number <= left:
+                self.reasons.pop((receiver, label), None)
+            elif why and self.reasons.get((receiver, label)) != why:
                 self.reasons[receiver, label] = why
-                peer.store.apply([Note("not-given", receiver, points=number, text=f"{label}: {why}")], now)
+                if why != ELSEWHERE:
+                    peer.store.apply([Note("not-given", receiver, points=number, text=f"{label}: {why}")], now)
             points += found
             left = 0 if sum(len(one.content) for one in points) > peer.limits.memory_bytes / 2 else left - len(found)
         if not points:
@@ -146,7 +152,10 @@ class Giving:
     def on_status(self, sender: bytes, body: Status, seen: Seen, now: float) -> None:
         """What a receiver says of a transfer."""
         record = self.peer.store.outgoing(body.transfer)
-        if record is None or record.receiver != sender or record.id not in self.progress:
+        if record is None or record.receiver != sender:
+            self.peer.refuse("somebody else's transfer", now)
+            return
+        if record.id not in self.progress:  # it is over
             return
         event = "complete" if body.state == "receiving" and body.next >= record.pieces else body.state
         heard = Heard(sender, body.head.lines, body.head.hash)
@@ -180,7 +189,8 @@ class Giving:
                 planned = {label: self.peer.store.planned(round_, receiver, label) for label in amounts}
                 wanted = {label: n - planned[label] for label, n in amounts.items() if n > planned[label]}
                 more = bool(wanted) and self.give(receiver, wanted, now, round_) is not None
-            if not more and receiver not in self.settled:
+            waits = any(self.reasons.get((receiver, label)) == ELSEWHERE for label in amounts)
+            if not more and not waits and receiver not in self.settled:
                 self.settled.add(receiver)
                 if not self._to(receiver):
                     self.peer.greet(receiver)
@@ -223,3 +233,14 @@ class Giving:
         if self.peer.discovery is not None:
             times.append(self._look_s)
         return min(times, default=math.inf)
+
+
+def why_no_more(wanted: int, granted: int, room: int, today: int, found: int) -> str:
+    """Why a receiver gets no more of a label than was found, of what a graph wants; the reason that lasts longest."""
+    if found >= wanted:
+        return ""
+    if granted == 0:
+        return "the policy does not grant it"
+    if found < min(wanted, room, today):
+        return "there are no more"
+    return "the grant's number is used up" if room <= min(wanted, today) else "the day's limit is reached"

@@ -16,7 +16,7 @@ from d2dfl.peer.identity.roster import ADDRESS_WANTED, NAME, Roster, is_address,
 from d2dfl.peer.identity.sealed import LARGEST
 from d2dfl.peer.negotiation.negotiation import Negotiation
 from d2dfl.peer.peer import Peer
-from d2dfl.peer.policy import NOTHING, Policy, open_policy, read_rules, sign_policy
+from d2dfl.peer.policy import NOTHING, Policy, check_succession, open_policy, read_rules, sign_policy
 from d2dfl.peer.settings import read_settings, read_settings_text
 from d2dfl.peer.store.operations import Fact
 from d2dfl.peer.store.store import Store, StoreFullError
@@ -89,10 +89,9 @@ class Home:
 
     def policy(self, store: Store) -> Policy:
         """The policy in force; raises where peers would share nothing."""
-        policy = open_policy(self.policy_bytes(), bytes(store.fact("owner")), verify)
-        newest = int(store.fact("policy") or 0)
-        if policy.number < newest:
-            raise UserError(f"the policy is number {policy.number}, and {newest} was in force: an older one is refused")
+        data = self.policy_bytes()
+        policy = open_policy(data, bytes(store.fact("owner")), verify)
+        check_succession(policy, data, int(store.fact("policy") or 0), store.fact("policy_digest"))
         return policy
 
     def policy_bytes(self) -> bytes:

@@ -22,7 +22,7 @@ from d2dfl.peer.handover.receiver import Receiver
 from d2dfl.peer.identity.boxes import Box
 from d2dfl.peer.identity.keys import Signer, Verify, fingerprint, verify
 from d2dfl.peer.identity.roster import Roster, open_roster
-from d2dfl.peer.policy import NOTHING, Policy, open_policy
+from d2dfl.peer.policy import NOTHING, Policy, check_succession, open_policy
 from d2dfl.peer.probing import Link
 from d2dfl.peer.refusals import Refusals
 from d2dfl.peer.store.operations import Fact, Note, Refuse, Spend
@@ -139,12 +139,8 @@ class Peer:
         try:
             policy, print_ = open_policy(data, self.owner, self.check), hashlib.sha256(data).digest()
             newest = max(int(self.store.fact("policy") or 0), self._newest)
-            if policy.number < newest:
-                raise UserError(
-                    f"the policy is number {policy.number}, and {newest} was in force: an older one is refused"
-                )
-            if policy.number == self.store.fact("policy") and (self.store.fact("policy_digest") or print_) != print_:
-                raise UserError(f"two policies have the number {policy.number}: sign it again")
+            known = self.store.fact("policy_digest") if newest == self.store.fact("policy") else None
+            check_succession(policy, data, newest, known)
         except UserError as error:
             self.policy, self.policies_read = NOTHING, self.policies_read + 1
             self.store.apply([Note("policy-refused", text=str(error)[:200])], now)
@@ -290,9 +286,9 @@ class Peer:
         round_ = b"" if self.discovery is None else self.discovery.round
         return say.Hello(self.roster.number, self.head, round_, self.giving.nothing_left(receiver))
 
-    def refuse(self, reason: str, now: float) -> None:
+    def refuse(self, reason: str, now: float, number: int = 1) -> None:
         """Count what was wrong; the audit tells of it within a minute."""
-        self.refused.add(reason, now)
+        self.refused.add(reason, now, number)
 
     def close(self, now: float, why: Sequence[str] = ()) -> None:
         """The end of a run."""

@@ -14,6 +14,7 @@
 """
 
 import datetime
+import hashlib
 import tomllib
 import unicodedata
 from dataclasses import dataclass
@@ -100,6 +101,14 @@ def open_policy(data: bytes, owner: bytes, verify: Verify, what: str = "the poli
     except (KeyError, TypeError, ValueError):
         raise UserError(f"{what} holds a rule that is none") from None
     return Policy(number, grants, forbids)
+
+
+def check_succession(policy: Policy, data: bytes, newest: int, print_: bytes | None) -> None:
+    """Refuse a policy that is older than the newest that was in force, or another one with its number. `print_`: the newest's, where it is known."""
+    if policy.number < newest:
+        raise UserError(f"the policy is number {policy.number}, and {newest} was in force: an older one is refused")
+    if policy.number == newest and print_ is not None and hashlib.sha256(data).digest() != print_:
+        raise UserError(f"two policies have the number {policy.number}: sign it again")
 
 
 def _plain_rule(item: Any, kind: str, what: str) -> dict[str, Any]:

@@ -14,10 +14,10 @@ class Refusals(Counter[str]):
 
     due_s = -math.inf
 
-    def add(self, reason: str, now: float) -> None:
+    def add(self, reason: str, now: float, number: int = 1) -> None:
         if not self:
             self.due_s = max(now, self.due_s)
-        self[reason] += 1
+        self[reason] += number
 
     def write(self, store: Store, now: float) -> None:
         """Into the audit, if there are any."""

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from d2dfl.errors import UserError
-from d2dfl.peer.datapoints import look_through
+from d2dfl.peer.datapoints import form_of, look_through
 from d2dfl.peer.discovery import FixedGraph, stored_graph
+from d2dfl.peer.giving import THROWN_OUT, TOO_LARGE, why_no_more
+from d2dfl.peer.handover.content import ROOM
 from d2dfl.peer.handover.limits import DAY_S
 from d2dfl.peer.home import Home
 from d2dfl.peer.measured import links_of, measured
@@ -104,7 +106,7 @@ def preview(home: Home, graph: Path | None = None) -> list[dict[str, Any]]:
     """
     with reading(home) as store:
         roster, _ = home.roster(store)
-        found, own = home.graph(store.own, graph) or _kept_graph(store), _own_counts(home, store)
+        found, (own, size) = home.graph(store.own, graph) or _kept_graph(store), _own_points(home, store)
         links: Mapping[bytes, Mapping[str, int]] | None
         if found is None:
             links = {member.fingerprint: own for member in roster.others(store.own)}
@@ -117,32 +119,43 @@ def preview(home: Home, graph: Path | None = None) -> list[dict[str, Any]]:
                 "take the newer one with d2dfl peer join, or run, and another device will bring it"
             )
         policy, now = home.policy(store), time.time()
-        today = home.settings.limits.points_a_day - store.spent(int(now // DAY_S), "sent points")
-        rows = []
+        today = max(0, home.settings.limits.points_a_day - store.spent(int(now // DAY_S), "sent points"))
+        rows: list[dict[str, Any]] = []
+        left = []
         for receiver, amounts in links.items():
             for label, wanted in sorted(amounts.items()):  # as a run goes through them
                 done = 0 if found is None else store.planned(found.round, receiver, label)
                 granted = policy.allowance(receiver, label, now)
-                room = max(0, granted - store.shown(receiver, label))
-                here = max(0, own.get(label, 0) - store.given_before(receiver, label))
-                gets = max(0, min(wanted - done, room, here, today)) if roster.active(receiver) else 0
-                short = _why(wanted - done, gets, granted, room, today, roster.active(receiver) is not None)
+                room = granted - store.shown(receiver, label)
+                here = own.get(label, 0) - store.given_before(receiver, label)
+                gets, why = max(0, min(wanted - done, room, here, today)), ""
+                if roster.active(receiver) is None:
+                    gets, why = 0, THROWN_OUT
+                elif gets and size + len(label.encode()) > home.settings.limits.bytes_a_day:
+                    gets, why = 0, TOO_LARGE
                 if found is not None:  # else it is what each could get, if no other did
                     today -= gets
                     own[label] = own.get(label, 0) - (gets if home.settings.keep == "move" else 0)
+                left.append((wanted - done - gets, granted, room - gets))
                 rows.append(
-                    {"receiver": roster.name_of(receiver), "label": label, "wanted": wanted, "given": done, "would_give": gets, "why": short}
+                    {"receiver": roster.name_of(receiver), "label": label, "wanted": wanted, "given": done, "would_give": gets, "why": why}
                 )  # fmt: skip
+        for row, more in zip(rows, left, strict=True):  # why there is no more, once all have had theirs
+            rest = today if found is not None else today - row["would_give"]
+            row["why"] = row["why"] or why_no_more(*more, rest, 0)
         return rows
 
 
-def _own_counts(home: Home, store: Store) -> dict[str, int]:
-    """Own datapoints by label, as a run would have them: with shards that it would take in first."""
+def _own_points(home: Home, store: Store) -> tuple[dict[str, int], int]:
+    """Own datapoints by label, as a run would have them: with shards that it would take in first; and the size of one, without its label."""
     labels, counts = home.settings.labels, Counter(store.counts(own_only=True))
+    found = store.db.execute("SELECT length(form) + length(content) FROM points LIMIT 1").fetchone()
+    size = 0 if found is None else int(found[0])
     for shard, new in look_through(store, home.settings.data, home.folder, labels):
         if new:
             counts.update(labels[target] for target in shard.targets.tolist())
-    return dict(sorted(counts.items()))
+            size = size or len(form_of(shard, labels)) + shard.inputs[:1].nbytes
+    return dict(sorted(counts.items())), size + ROOM
 
 
 def _kept_graph(store: Store) -> FixedGraph | None:
@@ -150,18 +163,6 @@ def _kept_graph(store: Store) -> FixedGraph | None:
     document = store.fact("graph")
     kept = None if document is None else stored_graph(str(document))
     return None if kept is None or kept.round.hex() == store.fact("graph_done") else kept
-
-
-def _why(wanted: int, gets: int, granted: int, room: int, today: int, known: bool) -> str:
-    if not known:
-        return "it was thrown out of the roster"
-    if gets >= wanted:
-        return ""
-    if granted == 0:
-        return "the policy does not grant it"
-    if room <= gets:
-        return "the grant's number is used up"
-    return "the day's limit is reached" if today <= gets else "there are no more"
 
 
 def namer(home: Home, store: Store) -> Callable[[bytes], str]:

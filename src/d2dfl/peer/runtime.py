@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -73,6 +73,7 @@ class Running:
     _links_s: float = 0.0
     _policy: bytes = b""
     _certificates: tuple[bytes, ...] = ()
+    _dropped: Counter[str] = field(default_factory=Counter)  # of which the peer was told
 
     def __post_init__(self) -> None:
         self.news = News(self.home)
@@ -106,8 +107,12 @@ class Running:
             self.tell(self.peer)
 
     def look(self, now: float) -> None:
-        """Files that may have changed: the policy, certificates, and wishes of other commands."""
+        """Files that may have changed: the policy, certificates, and wishes of other commands; and what did not get through."""
         self._renew()
+        dropped = Counter(self.transport.dropped)
+        for reason, number in (dropped - self._dropped).items():
+            self.peer.refuse(reason, now, number)
+        self._dropped = dropped
         with suppress(StoreFullError):
             try:
                 policy = self.home.policy_bytes()

@@ -145,7 +145,7 @@ class Checks:
         for device in self.fleet.members():
             rows = device.store.db.execute(
                 "SELECT g.receiver, g.label, count(*) FROM given g JOIN outgoing o ON o.id = g.transfer "
-                "WHERE o.round = ? GROUP BY g.receiver, g.label",
+                "WHERE o.round = ? AND o.phase != 'returned' GROUP BY g.receiver, g.label",
                 (b"round",),
             )
             for receiver, label, number in rows:

@@ -111,7 +111,10 @@ def _take_back(store: "Store", op: do.TakeBack, now: float) -> None:
         return
     store.db.execute("UPDATE points SET leaving = NULL, piece = NULL WHERE leaving = ?", (op.id,))
     store.db.execute("UPDATE outgoing SET phase = 'returned' WHERE id = ?", (op.id,))
-    store.db.execute("DELETE FROM given WHERE transfer = ?", (op.id,))
+    store.db.execute(  # an order to forget is told to whoever was given what it is about
+        "DELETE FROM given WHERE transfer = ? AND number NOT IN (SELECT number FROM forgotten WHERE origin = ?)",
+        (op.id, store.own),
+    )
     if not transfer.exposed:  # what may have been seen counts for ever
         for label, number in transfer.labels:
             _show(store, transfer.receiver, label, -number)

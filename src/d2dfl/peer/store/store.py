@@ -24,7 +24,14 @@ from d2dfl.peer.wire.messages import Point, encode_points
 OLDEST = (3, 31, 0)  # SQLite
 OUTGOING = "id, receiver, phase, keep, pieces, points, size, exposed, salt, digest, labels"
 INCOMING = "id, sender, phase, pieces, points, left_bytes, next, salt, digest, labels"
-UNABLE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+# CANTOPEN: no journal can be made, as on a disk that has no room for another file
+UNABLE = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_CANTOPEN,
+)
 Watch = Callable[[Operation | None], None]  # told before each operation, and with None before the transaction ends
 
 
@@ -207,7 +214,8 @@ class Store:
     def planned(self, round_: bytes, receiver: bytes, label: str) -> int:
         """Datapoints that a round's transfers to a receiver have, but for those that came back."""
         found = self.db.execute(
-            "SELECT count(*) FROM given g JOIN outgoing o ON o.id = g.transfer WHERE o.round = ? AND g.receiver = ? AND g.label = ?",
+            "SELECT count(*) FROM given g JOIN outgoing o ON o.id = g.transfer "
+            "WHERE o.round = ? AND o.phase != 'returned' AND g.receiver = ? AND g.label = ?",
             (round_, receiver, label),
         )
         return int(found.fetchone()[0])
@@ -218,6 +226,15 @@ class Store:
             "SELECT count(*) FROM given g JOIN points p ON p.origin = ? AND p.number = g.number "
             "WHERE g.receiver = ? AND g.label = ? AND p.leaving IS NULL",
             (self.own, receiver, label),
+        )
+        return int(found.fetchone()[0])
+
+    def lent(self, receiver: bytes, label: str) -> int:
+        """Own datapoints of a label that are on their way to others as copies, and may go to this receiver when they have arrived."""
+        found = self.db.execute(
+            "SELECT count(*) FROM points p JOIN outgoing o ON o.id = p.leaving WHERE p.origin = ? AND p.label = ? AND o.keep = 'copy' "
+            "AND NOT EXISTS (SELECT 1 FROM given g WHERE g.receiver = ? AND g.number = p.number)",
+            (self.own, label, receiver),
         )
         return int(found.fetchone()[0])
 
@@ -245,8 +262,21 @@ class Store:
         rows = self.db.execute("SELECT id, receiver FROM order_receivers WHERE done = 0 ORDER BY id, receiver")
         return [(row[0], row[1]) for row in rows]
 
-    def order(self, order: bytes) -> list[int]:
-        return [row[0] for row in self.db.execute("SELECT number FROM orders WHERE id = ? ORDER BY number", (order,))]
+    def was_told(self, order: bytes, receiver: bytes) -> bool:
+        """Whether an order is for this receiver, or was."""
+        rows = self.db.execute("SELECT 1 FROM order_receivers WHERE id = ? AND receiver = ?", (order, receiver))
+        return rows.fetchone() is not None
+
+    def order(self, order: bytes, receiver: bytes) -> list[int]:
+        """The datapoints of an order that a receiver was given: of others it is told nothing."""
+        rows = self.db.execute("SELECT number FROM orders WHERE id = ? ORDER BY number", (order,)).fetchall()
+        given = self.db.execute(
+            "SELECT o.number FROM orders o JOIN given g ON g.receiver = ? AND g.number = o.number WHERE o.id = ? ORDER BY o.number",
+            (receiver, order),
+        ).fetchall()
+        return [
+            row[0] for row in given or rows
+        ]  # a store of before may have forgotten to whom a transfer was that came back
 
     def is_forgotten(self, origin: bytes, number: int) -> bool:
         rows = self.db.execute("SELECT 1 FROM forgotten WHERE origin = ? AND number = ?", (origin, number))

@@ -1,5 +1,6 @@
 """Frames between peers of one process, for tests: a board on which everybody has a queue."""
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Full, Queue
@@ -23,7 +24,7 @@ class MemoryTransport:
     """One peer's end."""
 
     def __init__(self, board: Board, own: bytes) -> None:
-        self.board, self.own = board, own
+        self.board, self.own, self.dropped = board, own, Counter[str]()
 
     def send(self, receiver: bytes, frame: bytes) -> None:
         queue = self.board.queues.get(receiver)

@@ -8,6 +8,7 @@ access rules are the outer fence; every frame is checked by the peer itself.
 import json
 import secrets
 import socket
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from queue import Full, Queue
@@ -17,6 +18,7 @@ from d2dfl.errors import MissingExtraError, UserError
 from d2dfl.peer.wire.frames import LARGEST_FRAME
 
 PREFIX = "d2dfl/peer/1"
+DROPS = TOO_LARGE, TOO_MANY = "too large", "too many at once"
 LOWEST_PORT, HIGHEST_PORT = 12_000, 32_000
 
 
@@ -32,7 +34,7 @@ class ZenohTransport:
             raise MissingExtraError("a peer on a network", "eclipse-zenoh", "peer") from None
         check_free(listen)
         zenoh.init_log_from_env_or("off")
-        self.inbox, self.dropped, self._listen = inbox, 0, listen
+        self.inbox, self.dropped, self._listen = inbox, Counter(dict.fromkeys(DROPS, 0)), listen
         self._own = f"{PREFIX}/{own.hex()}"
         self._when_full: Any = zenoh.CongestionControl.BLOCK  # few pieces are on their way: it is soon over
         self._config = json.dumps(_config(listen, addresses, files))
@@ -52,12 +54,12 @@ class ZenohTransport:
         """On a thread of zenoh: hand over, never wait."""
         payload = sample.payload
         if len(payload) > LARGEST_FRAME:
-            self.dropped += 1
+            self.dropped[TOO_LARGE] += 1
             return
         try:
             self.inbox.put_nowait(payload.to_bytes())
         except Full:
-            self.dropped += 1
+            self.dropped[TOO_MANY] += 1
 
     def send(self, receiver: bytes, frame: bytes) -> None:
         if receiver not in self._publishers:

@@ -3,6 +3,7 @@
 Names of the paper's messages and where they are: PAPER.md. Of the hand-over only `Piece` carries datapoints.
 """
 
+import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -26,8 +27,8 @@ Label = Annotated[str, Meta(min_length=1, max_length=100)]
 
 Phase = Literal["unknown", "receiving", "committed", "refused"]  # of a transfer, as its receiver says
 
-# dtype and shape: numbers that NumPy has, in one byte order
-FORM = r"^(\|[iub]1|<[fiu][248])(:[0-9]{1,9}){0,8}$"
+# dtype and shape: numbers that NumPy has, in one byte order, each written in one way (`$` would let a line break follow)
+FORM = r"\A(\|[iub]1|<[fiu][248])(:(0|[1-9][0-9]{0,8})){0,8}\Z"
 
 
 class Message(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
@@ -157,9 +158,10 @@ class Point(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=
     def fits(self) -> bool:
         """Whether the content has the size that its form says."""
         size = int(self.form.partition(":")[0][2:])
-        for side in self.form.split(":")[1:]:
-            size *= int(side)
-        return size == len(self.content)
+        sides = [int(side) for side in self.form.split(":")[1:]]
+        # NumPy makes no empty array either whose other sides are beyond all bounds.
+        bounded = size * math.prod(side for side in sides if side) <= LARGEST_POINT
+        return bounded and size * math.prod(sides) == len(self.content)
 
 
 _encoder = msgspec.msgpack.Encoder()
