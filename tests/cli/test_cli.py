@@ -232,20 +232,29 @@ def test_a_notebook_that_calls_it_may_draw_with_what_is_not_here(tmp_path: Path)
     assert (tmp_path / "graph.png").stat().st_size > 1000
 
 
-def test_a_long_training_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
-    now = iter([0.0, 1.0, 5.0, 20.0, 40.0])
-    watch = Watch("the training", clock=lambda: next(now))
-    for share in (0.1, 0.1, 0.2, 0.3):
+def watched(*told: tuple[float, float]) -> None:
+    """A training that tells shares of itself at times."""
+    now = [0.0]
+    watch = Watch("the training", clock=lambda: now[0])
+    for now[0], share in told:
         watch(share)
+
+
+def test_a_long_training_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    watched((0.0, 0.0), (2.0, 0.1), (3.0, 0.1), (7.0, 0.2), (22.0, 0.2), (22.0, 0.3), (40.0, 0.4))
     assert capsys.readouterr().err == "the rest of the training takes about 3 min\n"
 
 
 def test_a_training_that_turns_out_to_be_long_is_announced_then(capsys: pytest.CaptureFixture[str]) -> None:
-    now = iter([0.0, 0.0, 11.0, 200.0])
-    watch = Watch("the training", clock=lambda: next(now))
-    for share in (0.0, 0.5, 0.6):  # 11 s to go, then 133
-        watch(share)
+    watched((0.0, 0.0), (0.0, 0.1), (11.0, 0.6), (200.0, 0.7))  # 9 s to go, then 100
     assert capsys.readouterr().err == "the rest of the training takes about 2 min\n"
+
+
+def test_what_a_training_loads_before_its_first_step_does_not_count_as_its_pace(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    watched((0.0, 0.0), (12.0, 0.05), *((12.0 + step, 0.05 + 0.05 * step) for step in range(1, 19)))
+    assert capsys.readouterr().err == ""
 
 
 def test_an_unknown_option_names_the_nearest(

@@ -17,8 +17,6 @@ from d2dfl.errors import UserError
 from d2dfl.report.drawing.picture import SUFFIXES, _figure, draw_graph, draw_row, graph_figure
 from d2dfl.report.drawing.scene import Scene, curves, layout, links_of, stage_of
 
-PICTURES = [suffix for suffix in SUFFIXES if suffix != ".html"]
-
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_graph_in_every_format(tmp_path: Path, suffix: str) -> None:

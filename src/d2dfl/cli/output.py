@@ -61,20 +61,28 @@ def announce(what: str, seconds: float) -> None:
 
 
 class Watch:
-    """Tells once, after some seconds of a long task, how long the rest will take."""
+    """Tells once, after some seconds of a long task, how long the rest will take.
+
+    Its pace counts from where the first step ended: until then also things are loaded and set up that are not done again.
+    """
 
     def __init__(self, what: str, after_s: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
         self.what, self.after_s, self.clock = what, after_s, clock
-        self.first: tuple[float, float] | None = None  # when it began to move, and from where
+        self.start: float | None = None  # the share that it began with
+        self.first: tuple[float, float] | None = None  # when the first step ended, and the share then
         self.told = False
 
     def __call__(self, share: float) -> None:
-        if self.first is None:
+        if self.start is None:
+            self.start = share
+        if self.first is None and share > self.start:
             self.first = (self.clock(), share)
-        began, start = self.first
+        if self.told or self.first is None or share <= self.first[1]:
+            return
+        began, done = self.first
         spent = self.clock() - began
-        if not self.told and spent >= self.after_s and share > start:
-            left = spent * (1.0 - share) / (share - start)
+        if spent >= self.after_s:
+            left = spent * (1.0 - share) / (share - done)
             self.told = left >= LONG_S  # it may turn out to be slower later
             announce(f"the rest of {self.what}", left)
 

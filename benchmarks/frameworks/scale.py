@@ -1,4 +1,4 @@
-"""For peers.py: how systems grow with the devices. Seconds of a round and peak memory, all systems in turns at every point.
+"""How systems grow with the devices. Seconds of a round and peak memory, all systems in turns at every point.
 On a machine that others use, processor seconds say more. Points can be asked for one by one, and rows that a file holds already are
 kept and counted with them: a machine that is quiet for minutes alone is enough.
 
@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from peers_setup import System, TaskPlan, proportional_bytes, write_task
+from frameworks.systems import System, proportional_bytes
+from frameworks.tasks import TaskPlan, write_task
 
 CORES = min(2, os.cpu_count() or 1)
 LONGEST_S = 75.0  # of a round, as predicted from the largest smaller point, unless more is asked for

@@ -1,0 +1,1 @@
+"""Our federation engine beside other frameworks: `python benchmarks/frameworks/run.py`."""
