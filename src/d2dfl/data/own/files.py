@@ -55,8 +55,10 @@ def read_own(config: Config, learning: TargetKind = "classes") -> OwnData:
     if label not in table:
         raise UserError(f"{path} has no {label!r}: {_advice(path, '--label-column')}; it has {listed(table)}")
     if label == device and settings.device:
-        way = f"name another with --device-column, or deal the rows out with --devices; it has {listed(table)}"
-        raise UserError(f"{path}: {label!r} is named as the column of labels and of devices: {way}")
+        raise UserError(
+            f"{path}: {label!r} is named as the column of labels and of devices: "
+            f"name another with --device-column, or deal the rows out with --devices; it has {listed(table)}"
+        )
     if settings.device and device not in table:
         way = f"{_advice(path, '--device-column')}, or deal the rows out with --devices"
         raise UserError(f"{path} has no {device!r}, which says who holds what: {way}; it has {listed(table)}")
