@@ -21,7 +21,7 @@ class LineChart extends ZoomedChart {
     );
     this.place();
     this.clip = `clip${(LineChart.count += 1)}`;
-    this.remark = html("p", { class: "note" }, "Bands wider than the chart are left out; point at a name to see one.");
+    this.remark = html("p", { class: "note" }, "Bands as high as the chart are left out; point at a name to see one.");
     this.tip = new Tip(stage);
     stage.before(this.controls(), this.legend.element);
     stage.after(this.remark);
@@ -180,8 +180,10 @@ class LineChart extends ZoomedChart {
     const at = (values) => seen.map((index) => `${this.atX(line.x[index])},${this.atY(values[index])}`);
     const group = svg("g", { class: colourClass(line.colour) });
     if (!seen.length) return group;
-    const wide =
-      sum(seen.map((index) => line.high[index] - line.low[index])) / seen.length > this.y.high - this.y.low;
+    const { low, high } = this.y;
+    const covers = (index) => Math.min(high, line.high[index]) - Math.max(low, line.low[index]) > 0.8 * (high - low);
+    const widths = seen.map((index) => line.high[index] - line.low[index]);
+    const wide = sum(widths) / seen.length > high - low || seen.filter(covers).length > seen.length / 4;
     if (this.bands)
       group.append(
         svg("path", {

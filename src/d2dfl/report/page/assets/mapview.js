@@ -46,7 +46,7 @@ class MapView {
     this.picture = svg("svg", { viewBox: `0 0 ${map.size.join(" ")}`, role: "group", "aria-label": map.title });
     this.links = svg("g");
     this.nodes = map.devices.map((place, device) => this.node(place, device));
-    this.picture.append(this.clusters(), this.links, ...this.nodes, this.scale());
+    this.picture.append(this.clusters(), this.links, this.clusterNames(), ...this.nodes, this.scale());
   }
 
   // Links that are shown: those of the chosen device or cluster that carry enough, or one arrow between two clusters.
@@ -134,11 +134,15 @@ class MapView {
     const group = svg("g", { "aria-hidden": "true" });
     this.map.hulls.forEach((hull, index) => {
       const points = hull.map((corner) => corner.join(",")).join(" ");
-      const [x, y] = this.map.hullNames[index];
       group.append(svg("polygon", { class: `hull tint${index % 6}`, points }));
-      group.append(svg("text", { class: "cluster", x, y }, `C${index}`));
     });
     return group;
+  }
+
+  // Above the links, which come and go.
+  clusterNames() {
+    const names = this.map.hullNames.map(([x, y], index) => svg("text", { class: "cluster", x, y }, `C${index}`));
+    return svg("g", { "aria-hidden": "true" }, ...names);
   }
 
   // At the left below, or at the right where a device stands in the way.
