@@ -63,15 +63,16 @@ class LineChart extends ZoomedChart {
     this.y = { low: low - pad, high: high + pad };
     this.y = { ...this.y, ...steps(this.y.low, this.y.high, 5) };
     const longest = Math.max(...this.y.ticks.map((tick) => number(tick, this.y.places).length));
-    this.box = { left: 12 + 7 * longest, right: width - this.room(width), top: 24, bottom: this.height - 40 };
     this.x = this.across(width);
+    this.box = { left: 12 + 7 * longest, right: width - this.room(width), top: 24, bottom: this.height - 40 };
   }
 
-  // For names at the ends of lines, where the chart is wide enough; the legend has them all the same.
+  // For names at the ends of lines, where the chart is wide enough; the legend has them all the same. Else for half of the last tick.
   room(width) {
     const longest = Math.max(0, ...this.visible.map((line) => line.title.length));
     this.named = width >= 380 && this.visible.length > 1;
-    return this.named ? Math.min(width * 0.33, 20 + 6.2 * longest) : 12;
+    const tick = number(this.x.ticks.at(-1) || 0, this.x.places).length;
+    return this.named ? Math.min(width * 0.33, 20 + 6.2 * longest) : Math.max(12, 2 + 3.7 * tick);
   }
 
   // The x axis; a single place has room on both sides.
@@ -183,7 +184,7 @@ class LineChart extends ZoomedChart {
     const { low, high } = this.y;
     const covers = (index) => Math.min(high, line.high[index]) - Math.max(low, line.low[index]) > 0.8 * (high - low);
     const widths = seen.map((index) => line.high[index] - line.low[index]);
-    const wide = sum(widths) / seen.length > high - low || seen.filter(covers).length > seen.length / 4;
+    const wide = seen.length > 1 && (sum(widths) / seen.length > high - low || seen.filter(covers).length > seen.length / 4);
     if (this.bands)
       group.append(
         svg("path", {

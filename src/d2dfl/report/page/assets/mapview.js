@@ -111,7 +111,7 @@ class MapView {
     const [start, end] = [link.start || this.map.devices[link.from], link.end || this.map.devices[link.to]];
     const bend = link.bend;
     const speed = 2 * Math.max(Math.hypot(end[0] - bend[0], end[1] - bend[1]), 1e-6);
-    const trim = Math.min((this.map.radius + 1) / speed, 0.35);
+    const trim = Math.min((link.parts ? 0.5 * this.map.radius : this.map.radius + 1) / speed, 0.35);
     const size = Math.min(2.4 + 2.2 * wide, this.map.radius) / speed;
     const head = Math.min(size, 0.7 * (1 - 2 * trim));
     const at = (t) =>
