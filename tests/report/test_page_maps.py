@@ -253,6 +253,27 @@ def test_a_map_of_any_number_of_devices_is_on_the_page(tab: Tab, tmp_path: Path,
     assert tab.text(".inspector").startswith("Device station 2 ")
 
 
+def test_long_names_of_classes_are_told_apart(tab: Tab, tmp_path: Path) -> None:
+    item = demo.device_map()
+    names = tuple(f"a class with a long name {number}" for number in range(len(item.partitions)))
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(dataclasses.replace(item, partitions=names),))))
+    tab.run("document.querySelectorAll('[data-kind=device]')[0].focus()")
+    tab.settle()
+    cells = "[...document.querySelectorAll('.inspector .counts th')]"
+    shown = tab.run(f"{cells}.map((it) => it.textContent)")
+    assert len(set(shown)) == len(shown) > 5
+    assert tab.run(f"{cells}.every((it) => it.scrollWidth <= it.clientWidth)")
+
+
+def test_what_stands_beside_a_flat_map_is_seen_whole(tab: Tab, tmp_path: Path) -> None:
+    item = demo.device_map(4)
+    places = tuple((300.0 * number, 10.0 * (number % 2)) for number in range(4))
+    flat = dataclasses.replace(item, positions=places, layers=item.layers[:2])
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(flat,))))
+    beside = "document.querySelector('.inspector')"
+    assert tab.run(f"{beside}.scrollHeight - {beside}.clientHeight") <= 0
+
+
 def test_of_many_devices_each_shows_its_colour(tab: Tab, tmp_path: Path) -> None:
     """A rim as broad as that of a large device would leave nothing of a small one."""
     tab.open(written(tmp_path, Findings("map", "Map", maps=(demo.device_map(300),))))
