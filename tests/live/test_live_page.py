@@ -264,6 +264,22 @@ def test_links_of_a_discovery_stay_arrows_of_their_own(window: Tab) -> None:
     assert window.errors == []
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_is_being_done_is_read_in_one_line(window: Tab, width: int) -> None:
+    window.errors.clear()
+    stand = Stand()
+    stand.put("head", lambda: {"what": "discover: Marginal", "share": 0.01, "left": "about 11 min left of this part"})
+    with served(stand, live_page("A run")) as server:
+        window.open(server.address, width=width, phone=width < 500)
+        window.wait("document.getElementById('what').textContent.startsWith('discover')")
+        for place in ("what", "left"):
+            look = f"document.getElementById('{place}')"
+            high = f"{look}.getBoundingClientRect().height / parseFloat(getComputedStyle({look}).lineHeight)"
+            assert window.run(high) < 1.5, place
+        server.end("Over.")
+    assert window.errors == []
+
+
 def test_a_wrong_token_shows_nothing(window: Tab, replay: tuple[LiveServer, Trace]) -> None:
     server, _ = replay
     window.open(server.address.replace(server.token, "x" * len(server.token)))
