@@ -195,6 +195,20 @@ def test_what_commands_do_is_not_cut_off(site: Path, tab: Tab) -> None:
     )
 
 
+@pytest.mark.skipif(chromium() is None, reason=NEEDED)
+def test_no_command_of_any_page_is_cut_off(site: Path, tab: Tab) -> None:
+    """On a wide screen and on a phone: what one is to type is seen whole."""
+    cut = "[...document.querySelectorAll('.language-console code')].map((it) => it.scrollWidth - it.clientWidth)"
+    seen = 0
+    for path in [site / "own-data.html", *sorted((site / "tutorials").glob("*.html"))]:
+        for width in (390, 1280):
+            tab.open(path, width=width, phone=width < 500)
+            widths = tab.run(cut)
+            assert max(widths, default=0) <= 0, path.name
+            seen += len(widths)
+    assert seen > 10
+
+
 def test_words_and_questions_have_places_to_link_to(site: Path) -> None:
     assert {"gate", "threshold", "reading", "slot", "partition", "share-of-the-gap", "i-i-d-shuffle"} <= Page(
         site / "glossary.html"

@@ -76,6 +76,7 @@ ADVICE = (
     ("a datapoint has", "give datapoints as `d2dfl peer init` takes them"),
     ("link twice", "name each link once"),
     ("owner.key is not the key", "take the key with which this peer was made"),
+    ("is thrown out already", "nothing is left to do: the newest roster says so"),
     ("signed by another key", "take fleet.key of this fleet"),
     ("has this key already", "make a key for each device"),
     ("admits other devices", "ask the owner of the fleet for an admission of this device"),

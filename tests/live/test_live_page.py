@@ -228,6 +228,58 @@ def test_training_is_seen_first_once_it_begins(window: Tab) -> None:
     assert window.errors == []
 
 
+def test_who_opens_the_page_after_the_run_sees_training_first(window: Tab) -> None:
+    """And in a replay the discovery, which is what it is for."""
+    window.errors.clear()
+    order = "[...document.querySelectorAll('section')].filter((it) => !it.hidden).map((it) => it.id)"
+    for again in (False, True):
+        stand = Stand()
+        shown(stand)
+        with served(stand, live_page("A run", replay=again)) as server:
+            server.tell("Over.")
+            window.open(server.address)
+            window.wait(f"{SAID}.includes('Over.')")
+            assert window.run(order)[0] == ("negotiation" if again else "training")
+    assert window.errors == []
+
+
+def test_links_of_a_discovery_stay_arrows_of_their_own(window: Tab) -> None:
+    """More than open as one arrow between clusters on the page of a run: here one looks at how they form."""
+    window.errors.clear()
+    stand, config = Stand(), CONFIG.with_(**{"network.devices": 24})
+    view = DiscoveryView(stand)
+    view.begin(config, ())
+    trace = Trace(lambda: view.negotiate(trace))
+    found = discover(Network.generate(config, 0), config, trace=trace)
+    view.found(trace)
+    links = len(found.graph.links[0])
+    assert links > 100
+    with served(stand, live_page("Replay", replay=True)) as server:
+        server.tell("One discovery.")
+        opened(window, server)
+        window.run("(() => { const it = document.querySelector('#negotiation .least input'); it.value = 0;"
+        " it.dispatchEvent(new Event('input')); })()")  # fmt: skip
+        assert window.run("document.querySelectorAll('#negotiation .link').length") == links
+        assert window.run("document.querySelectorAll('#negotiation .bundle').length") == 0
+    assert window.errors == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_what_is_being_done_is_read_in_one_line(window: Tab, width: int) -> None:
+    window.errors.clear()
+    stand = Stand()
+    stand.put("head", lambda: {"what": "discover: Marginal", "share": 0.01, "left": "about 11 min left of this part"})
+    with served(stand, live_page("A run")) as server:
+        window.open(server.address, width=width, phone=width < 500)
+        window.wait("document.getElementById('what').textContent.startsWith('discover')")
+        for place in ("what", "left"):
+            look = f"document.getElementById('{place}')"
+            high = f"{look}.getBoundingClientRect().height / parseFloat(getComputedStyle({look}).lineHeight)"
+            assert window.run(high) < 1.5, place
+        server.end("Over.")
+    assert window.errors == []
+
+
 def test_a_wrong_token_shows_nothing(window: Tab, replay: tuple[LiveServer, Trace]) -> None:
     server, _ = replay
     window.open(server.address.replace(server.token, "x" * len(server.token)))

@@ -49,6 +49,17 @@ def test_two_readers_share_one_computation_and_each_sees_the_newest() -> None:
     assert len(calls) == 5
 
 
+def test_who_comes_after_the_run_sees_the_first_record_before_the_last_is_drawn() -> None:
+    stand, drawn = stand_at(Clock()), list[str]()
+    for name in ("head", "map", "whole discoveries"):
+        stand.put(name, lambda name=name: drawn.append(name) or 1)
+    stand.ended.set()
+    texts = stand.one_by_one({})
+    assert told([next(texts)]) == {"head": 1}
+    assert drawn == ["head"]
+    assert list(told(list(texts))) == ["map", "whole discoveries"]
+
+
 def test_what_is_dear_is_computed_seldom() -> None:
     clock, calls = Clock(), list[float]()
     stand = stand_at(clock)

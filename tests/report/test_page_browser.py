@@ -76,6 +76,38 @@ def test_bands_far_wider_than_the_lines_are_left_out_and_said_to_be(tab: Tab, tm
     assert tab.run("document.querySelector('.chart .note').hidden")
 
 
+def test_bands_that_fog_the_beginning_are_left_out_too(tab: Tab, tmp_path: Path) -> None:
+    """As of two seeds, that differ while they learn and agree in the end."""
+    line = demo.comparison().charts[0].lines[0]
+    early = tuple(range(7))
+    fog = dataclasses.replace(
+        line,
+        low=tuple(-3.0 if place in early else mean - 0.01 for place, mean in enumerate(line.mean)),
+        high=tuple(3.0 if place in early else mean + 0.01 for place, mean in enumerate(line.mean)),
+    )
+    found = Findings("fog", "Fog", charts=(Chart("t", "round", "y", (line, fog)),))
+    demo.write_page([demo.write(found, tmp_path / "run")], tmp_path / "report.html")
+    tab.open(tmp_path / "report.html")
+    assert tab.run("[...document.querySelectorAll('.band')].map((it) => it.matches('.wide'))") == [False, True]
+    tab.click(".chart .switch [value='0.5']")  # there it says something
+    assert tab.run("document.querySelectorAll('.band.wide').length") == 0
+
+
+def test_the_last_number_of_an_axis_is_not_cut(tab: Tab, tmp_path: Path) -> None:
+    line = dataclasses.replace(
+        demo.comparison().charts[0].lines[0], x=(400.0, 1200.0), mean=(1.0, 2.0), low=(1.0, 2.0), high=(1.0, 2.0)
+    )
+    found = Findings("axis", "Axis", charts=(Chart("t", "messages", "y", (line,)),))
+    demo.write_page([demo.write(found, tmp_path / "run")], tmp_path / "report.html")
+    tab.open(tmp_path / "report.html")
+    out = (
+        "(() => { const right = document.querySelector('.chart svg').getBoundingClientRect().right;"
+        " return [...document.querySelectorAll('.chart svg text')].map((it) => [it.textContent, it.getBoundingClientRect().right - right]); })()"
+    )
+    found_out = dict(map(tuple, tab.run(out)))
+    assert found_out["1,200"] <= 0
+
+
 def test_bars_say_their_parts(tab: Tab, report: Path) -> None:
     tab.open(report)
     tab.hover(".bars .row", 1)

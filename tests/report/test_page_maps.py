@@ -9,6 +9,7 @@ from reading import choose, count, demo_page, written
 
 import demo_findings as demo
 from browser import NEEDED, Tab, chromium
+from contrast import CONTRAST
 from d2dfl.report.findings import Findings
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
@@ -110,6 +111,8 @@ def test_links_that_carry_alike_are_all_shown(tab: Tab, tmp_path: Path) -> None:
     few = dataclasses.replace(item.layers[0], title="few", links=tuple(same[1:11]))
     layers = (dataclasses.replace(item.layers[0], links=tuple(same)), few)
     tab.open(written(tmp_path, dataclasses.replace(found, maps=(dataclasses.replace(item, layers=layers),))))
+    assert 0 < count(tab, ".bundle") == count(tab, ".link") <= 20
+    tab.click(".map-controls .check input")
     assert count(tab, ".link") == len(links)  # not the one that carries 5
     tab.click(".map [role=tab]", 1)
     assert count(tab, ".link") == 10
@@ -124,6 +127,7 @@ def test_a_method_with_few_weak_links_shows_half_of_them(tab: Tab, tmp_path: Pat
     ]
     layers = (item.layers[0], dataclasses.replace(item.layers[0], title="weak", links=tuple(weak)))
     tab.open(written(tmp_path, dataclasses.replace(found, maps=(dataclasses.replace(item, layers=layers),))))
+    tab.click(".map-controls .check input")
     tab.click(".map [role=tab]", 1)
     assert count(tab, ".link") == 10
 
@@ -199,8 +203,41 @@ def test_a_hairball_opens_with_one_arrow_between_clusters(tab: Tab, tmp_path: Pa
     tab.open(written(tmp_path, Findings("map", "Map", maps=(dataclasses.replace(item, layers=(layer,)),))))
     assert 0 < count(tab, ".bundle") == count(tab, ".link") <= 20
     assert tab.run("document.querySelector('.map-controls .check input').checked")
+    seen = "[...document.querySelectorAll('.keys h5')].filter((it) => it.checkVisibility()).map((it) => it.textContent)"
+    assert tab.run(seen) == ["Distance to i.i.d.", "Map"]  # arrows have no colours to explain
+    assert tab.run(CONTRAST) == []
     tab.click(".map-controls .check input")
     assert count(tab, ".link") == 300
+    assert tab.run(seen) == ["Distance to i.i.d.", "Partitions trusted on link", "Map"]
+
+
+def test_no_device_hides_where_arrows_between_clusters_meet(tab: Tab, tmp_path: Path) -> None:
+    """A device in the middle of its cluster, as here the first, would stand on their heads."""
+    item = demo.device_map()
+    cluster = [device for device, one in enumerate(item.cluster) if one == item.cluster[0]]
+    places = [list(place) for place in item.positions]
+    others = cluster[1:]
+    places[0] = [sum(item.positions[device][axis] for device in others) / len(others) for axis in (0, 1)]
+    layers = crowded().maps[0].layers
+    drawn = dataclasses.replace(item, positions=tuple(map(tuple, places)), layers=layers)
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(drawn,))))
+    if not tab.run("document.querySelector('.map-controls .check input').checked"):
+        tab.click(".map-controls .check input")
+    covered = (
+        "[...document.querySelectorAll('.bundle .head')].filter((it) => { const box = it.getBBox();"
+        " const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];"
+        " return [...document.querySelectorAll('.node .face')].some((one) =>"
+        " Math.hypot(one.cx.baseVal.value - x, one.cy.baseVal.value - y) < 0.9 * one.r.baseVal.value); }).length"
+    )
+    assert count(tab, ".bundle") > 5
+    assert tab.run(covered) == 0
+
+
+def test_names_of_clusters_stand_above_the_links(tab: Tab, report: Path) -> None:
+    """Links of a live view come and go where a name is."""
+    tab.open(report)
+    after = "document.querySelector('.link').compareDocumentPosition(document.querySelector('svg text.cluster')) & 4"
+    assert tab.run(after)
 
 
 @pytest.mark.parametrize("devices", [3, 46, 100, 200])
@@ -214,6 +251,27 @@ def test_a_map_of_any_number_of_devices_is_on_the_page(tab: Tab, tmp_path: Path,
     tab.run("document.querySelectorAll('[data-kind=device]')[2].focus()")
     tab.settle()
     assert tab.text(".inspector").startswith("Device station 2 ")
+
+
+def test_long_names_of_classes_are_told_apart(tab: Tab, tmp_path: Path) -> None:
+    item = demo.device_map()
+    names = tuple(f"a class with a long name {number}" for number in range(len(item.partitions)))
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(dataclasses.replace(item, partitions=names),))))
+    tab.run("document.querySelectorAll('[data-kind=device]')[0].focus()")
+    tab.settle()
+    cells = "[...document.querySelectorAll('.inspector .counts th')]"
+    shown = tab.run(f"{cells}.map((it) => it.textContent)")
+    assert len(set(shown)) == len(shown) > 5
+    assert tab.run(f"{cells}.every((it) => it.scrollWidth <= it.clientWidth)")
+
+
+def test_what_stands_beside_a_flat_map_is_seen_whole(tab: Tab, tmp_path: Path) -> None:
+    item = demo.device_map(4)
+    places = tuple((300.0 * number, 10.0 * (number % 2)) for number in range(4))
+    flat = dataclasses.replace(item, positions=places, layers=item.layers[:2])
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(flat,))))
+    beside = "document.querySelector('.inspector')"
+    assert tab.run(f"{beside}.scrollHeight - {beside}.clientHeight") <= 0
 
 
 def test_of_many_devices_each_shows_its_colour(tab: Tab, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def _masthead(title: str) -> Html:
     top = tag("div", tag("p", "d2dfl, live", class_="eyebrow"), toggle, class_="top")
     status = tag(
         "div",
-        tag("p", "The run begins.", id="what", class_="what"),
+        tag("p", "Waiting for what there is to see.", id="what", class_="what"),
         tag("progress", id="share", max="1", value="0", aria_label="Share of this part that is done"),
         tag("p", id="left", class_="left"),
         id="status",

@@ -167,7 +167,7 @@ class LiveServer:
         last = time.monotonic()
         try:
             while not self._over.is_set():
-                for text in self.stand.newer(seen):
+                for text in self.stand.one_by_one(seen):
                     yield f"event: part\ndata: {text}\n\n"
                     last = time.monotonic()
                 if self.stand.ended.is_set() and self.stand.complete(seen):

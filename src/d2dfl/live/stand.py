@@ -10,7 +10,7 @@ before, whichever is less: that Python collected its garbage meanwhile must not 
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -94,18 +94,20 @@ class Stand:
 
     def newer(self, seen: dict[str, int]) -> list[str]:
         """Records that a browser has not seen, as JSON; `seen` is brought up to date. Once the run has ended, all of them."""
+        return list(self.one_by_one(seen))
+
+    def one_by_one(self, seen: dict[str, int]) -> Iterator[str]:
+        """The same, each as soon as it is drawn: who comes after a run does not wait for the last before the first is seen."""
         if not self.ended.is_set():
             self.looked()
         with self._lock:
             waiting = [(name, part) for name, part in self._parts.items() if part.version > seen.get(name, 0)]
-        texts = []
         for name, part in waiting:
             if part.built < part.version and (self.ended.is_set() or self._due(part)):
                 self._build(name, part)
             if part.built > seen.get(name, 0):
                 seen[name] = part.built
-                texts.append(part.text)
-        return texts
+                yield part.text
 
     def complete(self, seen: dict[str, int]) -> bool:
         """Whether a browser has seen everything."""

@@ -63,6 +63,11 @@ def test_the_sentence_says_who_is_best_and_whether_that_can_be_told(three: Compa
         "No exchange ends best: accuracy 0.610 against 0.510 with Marginal (ours), the best method, and 0.910 on shuffled data; "
         "the exchange harms."
     )
+    alike = {**ends, "marginal": (0.61, 0.62, 0.6), "closest": (0.4, 0.41, 0.42)}
+    assert said(ended(three, alike)) == (  # 0.610 is not best against 0.610
+        "Marginal (ours) ends as no exchange does: accuracy 0.610 with both and 0.910 on shuffled data; nobody can tell whether "
+        "the exchange helps."
+    )
     level = {**ends, "marginal": (0.5, 0.71, 0.62), "closest": (0.4, 0.41, 0.42)}
     assert "nobody can tell whether the exchange helps" in said(ended(three, level))
 

@@ -37,6 +37,11 @@ def comparison_takeaway(results: Results, rows: Sequence[Row]) -> str:
         BEHIND: "the exchange harms",
         FEW: f"{counted(len(results.seeds), 'seed')} cannot tell whether the exchange helps",
     }.get(standing(results.gain(point, best.method, NO_EXCHANGE)), "nobody can tell whether the exchange helps")
+    if number(best.score, 3) == number(none.score, 3):
+        return (
+            f"{best.title} ends as no exchange does: {results.score_name(point)} {number(best.score, 3)} with both{yardstick}; "
+            f"{helps}{_rival(best, methods)}."
+        )
     if results.sign(point) * (best.score - none.score) < 0:
         return (
             f"No exchange ends best: {results.score_name(point)} {number(none.score, 3)} against {number(best.score, 3)} with "

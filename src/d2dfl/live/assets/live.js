@@ -1,5 +1,6 @@
 // A page that listens: every record that comes is drawn by the scripts of the page of a run.
 const FRAME_MS = 300; // between two moments of a discovery that is played
+const SINGLE = 250; // links of a discovery up to which each is an arrow of its own, to be seen as it forms
 const PATIENCE = 3; // failed attempts after which a run is given up
 const at = (name) => document.getElementById(name);
 
@@ -30,7 +31,7 @@ class Negotiation {
     this.newest = data;
     at("negotiation").hidden = false;
     if (this.trace) return;
-    this.map.show({ ...data.map, title: data.title, layers: [data.layer] });
+    this.map.show({ ...data.map, title: data.title, layers: [data.layer], most: SINGLE });
     this.charts.show(data.charts);
   }
 
@@ -89,7 +90,7 @@ class Negotiation {
     this.slider.max = trace.frames.length - 1;
     const last = this.layer(trace.frames.length - 1);
     this.map.drawing = null; // another network, or another choice of what is too little to be shown
-    this.map.show({ ...trace.map, title: trace.title, layers: [last] });
+    this.map.show({ ...trace.map, title: trace.title, layers: [last], most: SINGLE });
     this.map.drawing.set = true;
     this.charts.show(trace.charts);
     this.go(trace.frames.length - 1);
@@ -201,7 +202,7 @@ class LivePage {
 
   // Training is what one looks at from then on, so it comes before the discoveries; not while one of them is stepped through.
   lift() {
-    if (this.lifted || this.negotiation.trace || at("training").hidden) return;
+    if (document.body.dataset.replay || this.lifted || this.negotiation.trace || at("training").hidden) return;
     this.lifted = true;
     at("negotiation").before(at("training"), at("numbers"));
   }
@@ -230,6 +231,7 @@ class LivePage {
     at("share").hidden = true;
     at("what").textContent = words;
     this.say("", "over");
+    this.lift(); // also for who comes after training
     const found = this.negotiation.found || [];
     if (document.body.dataset.replay && found.length) this.negotiation.open(found[0][0]);
   }

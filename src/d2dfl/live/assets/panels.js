@@ -27,7 +27,7 @@ class Panel {
     this.box.replaceChildren(figure);
     const make = { chart: LineChart, bars: StackedBars, map: DeviceMap }[this.kind];
     const chosen = this.kind === "map" && this.drawing ? this.drawing.state.layer : 0;
-    this.drawing = new make(stage, this.kind === "map" ? { title: data.title, maps: [data], moment: data.moment } : data);
+    this.drawing = new make(stage, this.kind === "map" ? { title: data.title, maps: [data], moment: data.moment, most: data.most } : data);
     if (chosen && chosen < data.layers.length) this.drawing.select(chosen);
   }
 }

@@ -3,6 +3,20 @@ function middleOf(points) {
   return [0, 1].map((axis) => sum(points.map((point) => point[axis])) / points.length);
 }
 
+// Where the arrows of a cluster meet: its middle, or the nearest place to it around which no device hides their heads.
+function meeting(map, cluster) {
+  const [x, y] = middleOf(map.devices.filter((_, device) => map.cluster[device] === cluster));
+  const free = ([across, down], room) => map.devices.every(([a, b]) => Math.hypot(a - across, b - down) >= room);
+  for (const room of [2 * map.radius, map.radius + 3])
+    for (let ring = 0; ring < 9; ring += 1)
+      for (let step = 0; step < (ring ? 12 : 1); step += 1) {
+        const [turn, far] = [(Math.PI * step) / 6, 0.5 * ring * map.radius];
+        const place = [x + far * Math.cos(turn), y + far * Math.sin(turn)];
+        if (free(place, room)) return place;
+      }
+  return [x, y];
+}
+
 function bundled(map, links) {
   const groups = new Map();
   for (const link of links) {
@@ -13,9 +27,8 @@ function bundled(map, links) {
     groups.get(key).links.push(link);
   }
   const clusters = [...new Set(map.cluster)].sort((a, b) => a - b);
-  const places = new Map(
-    clusters.map((cluster) => [cluster, middleOf(map.devices.filter((_, device) => map.cluster[device] === cluster))]),
-  );
+  map.meetings ||= new Map(clusters.map((cluster) => [cluster, meeting(map, cluster)]));
+  const places = map.meetings;
   return [...groups.values()].map(({ from, to, links: parts }) => {
     const [start, end] = [places.get(from), places.get(to)];
     const amounts = new Map();

@@ -21,7 +21,7 @@ class LineChart extends ZoomedChart {
     );
     this.place();
     this.clip = `clip${(LineChart.count += 1)}`;
-    this.remark = html("p", { class: "note" }, "Bands wider than the chart are left out; point at a name to see one.");
+    this.remark = html("p", { class: "note" }, "Bands as high as the chart are left out; point at a name to see one.");
     this.tip = new Tip(stage);
     stage.before(this.controls(), this.legend.element);
     stage.after(this.remark);
@@ -63,15 +63,16 @@ class LineChart extends ZoomedChart {
     this.y = { low: low - pad, high: high + pad };
     this.y = { ...this.y, ...steps(this.y.low, this.y.high, 5) };
     const longest = Math.max(...this.y.ticks.map((tick) => number(tick, this.y.places).length));
-    this.box = { left: 12 + 7 * longest, right: width - this.room(width), top: 24, bottom: this.height - 40 };
     this.x = this.across(width);
+    this.box = { left: 12 + 7 * longest, right: width - this.room(width), top: 24, bottom: this.height - 40 };
   }
 
-  // For names at the ends of lines, where the chart is wide enough; the legend has them all the same.
+  // For names at the ends of lines, where the chart is wide enough; the legend has them all the same. Else for half of the last tick.
   room(width) {
     const longest = Math.max(0, ...this.visible.map((line) => line.title.length));
     this.named = width >= 380 && this.visible.length > 1;
-    return this.named ? Math.min(width * 0.33, 20 + 6.2 * longest) : 12;
+    const tick = number(this.x.ticks.at(-1) || 0, this.x.places).length;
+    return this.named ? Math.min(width * 0.33, 20 + 6.2 * longest) : Math.max(12, 2 + 3.7 * tick);
   }
 
   // The x axis; a single place has room on both sides.
@@ -180,8 +181,10 @@ class LineChart extends ZoomedChart {
     const at = (values) => seen.map((index) => `${this.atX(line.x[index])},${this.atY(values[index])}`);
     const group = svg("g", { class: colourClass(line.colour) });
     if (!seen.length) return group;
-    const wide =
-      sum(seen.map((index) => line.high[index] - line.low[index])) / seen.length > this.y.high - this.y.low;
+    const { low, high } = this.y;
+    const covers = (index) => Math.min(high, line.high[index]) - Math.max(low, line.low[index]) > 0.8 * (high - low);
+    const widths = seen.map((index) => line.high[index] - line.low[index]);
+    const wide = seen.length > 1 && (sum(widths) / seen.length > high - low || seen.filter(covers).length > seen.length / 4);
     if (this.bands)
       group.append(
         svg("path", {

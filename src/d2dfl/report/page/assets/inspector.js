@@ -1,3 +1,8 @@
+// A long name by its beginning and its end: names of many classes often differ there alone.
+function brief(name) {
+  return name.length > 15 ? `${name.slice(0, 7)}…${name.slice(-7)}` : name;
+}
+
 // The words beside a map: about a method, a device or a link. Every amount says whether it was expected or measured.
 class Inspector {
   constructor() {
@@ -74,7 +79,7 @@ class Inspector {
       return html(
         "tr",
         {},
-        html("th", { scope: "row" }, map.partitions[partition]),
+        html("th", { scope: "row", title: map.partitions[partition] }, brief(map.partitions[partition])),
         html("td", { class: "wide" }, track),
         html("td", {}, amount(value)),
       );
@@ -109,7 +114,7 @@ class Inspector {
       return html(
         "tr",
         { title: `${name}: wants ${amount(wants)}` },
-        html("th", { scope: "row" }, name),
+        html("th", { scope: "row" }, brief(name)),
         html("td", { class: "wide" }, track),
         html("td", {}, words),
       );

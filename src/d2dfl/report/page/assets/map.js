@@ -1,7 +1,7 @@
 // Devices in the plane and the graph of each method: one of them, or all side by side; what is pointed at is explained.
 const MANY_LINKS = 60; // from more on, only the strongest are shown until somebody asks for all
 const TOP = 50;
-const HAIRBALL = 250; // links from which on a map opens with one arrow between two clusters
+const HAIRBALL = 100; // links from which on a map opens with one arrow between two clusters
 
 class DeviceMap {
   constructor(stage, data) {
@@ -41,7 +41,7 @@ class DeviceMap {
     this.pinned = null;
     this.gather(this.state.together);
     const left = Math.max(0, ...this.sizes().map((sizes) => sizes.filter((size) => size >= this.state.least).length));
-    if (left > HAIRBALL && new Set(this.map.cluster).size > 1) this.gather(true);
+    if (left > (this.data.most || HAIRBALL) && new Set(this.map.cluster).size > 1) this.gather(true);
     this.head.replaceChildren(...this.heads());
     this.controls.replaceChildren(...(this.map.layers.length ? this.choices() : []));
     this.arrange();
@@ -204,8 +204,8 @@ class DeviceMap {
     const [shown, inner] = [view.drawn.length, this.layer.links.filter((link) => this.map.cluster[link.from] === this.map.cluster[link.to]).length];
     const least = `${this.state.least} datapoint${this.state.least === 1 ? "" : "s"}`;
     const words = this.state.together
-      ? `${least}: ${shown} of ${bundled(this.map, this.layer.links).length} arrows; ${inner} of ${all} links stay inside a cluster`
-      : `${least}: ${shown} of ${all} links`;
+      ? `${least}: ${shown} of ${bundled(this.map, this.layer.links).length} arrows; ${inner} of ${number(all, 0)} links stay inside a cluster`
+      : `${least}: ${number(shown, 0)} of ${number(all, 0)} links`;
     this.said.textContent = this.state.moment === "before" ? "no links yet" : words;
   }
 

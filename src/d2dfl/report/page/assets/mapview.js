@@ -46,7 +46,7 @@ class MapView {
     this.picture = svg("svg", { viewBox: `0 0 ${map.size.join(" ")}`, role: "group", "aria-label": map.title });
     this.links = svg("g");
     this.nodes = map.devices.map((place, device) => this.node(place, device));
-    this.picture.append(this.clusters(), this.links, ...this.nodes, this.scale());
+    this.picture.append(this.clusters(), this.links, this.clusterNames(), ...this.nodes, this.scale());
   }
 
   // Links that are shown: those of the chosen device or cluster that carry enough, or one arrow between two clusters.
@@ -111,7 +111,7 @@ class MapView {
     const [start, end] = [link.start || this.map.devices[link.from], link.end || this.map.devices[link.to]];
     const bend = link.bend;
     const speed = 2 * Math.max(Math.hypot(end[0] - bend[0], end[1] - bend[1]), 1e-6);
-    const trim = Math.min((this.map.radius + 1) / speed, 0.35);
+    const trim = Math.min((link.parts ? 0.5 * this.map.radius : this.map.radius + 1) / speed, 0.35);
     const size = Math.min(2.4 + 2.2 * wide, this.map.radius) / speed;
     const head = Math.min(size, 0.7 * (1 - 2 * trim));
     const at = (t) =>
@@ -134,11 +134,15 @@ class MapView {
     const group = svg("g", { "aria-hidden": "true" });
     this.map.hulls.forEach((hull, index) => {
       const points = hull.map((corner) => corner.join(",")).join(" ");
-      const [x, y] = this.map.hullNames[index];
       group.append(svg("polygon", { class: `hull tint${index % 6}`, points }));
-      group.append(svg("text", { class: "cluster", x, y }, `C${index}`));
     });
     return group;
+  }
+
+  // Above the links, which come and go.
+  clusterNames() {
+    const names = this.map.hullNames.map(([x, y], index) => svg("text", { class: "cluster", x, y }, `C${index}`));
+    return svg("g", { "aria-hidden": "true" }, ...names);
   }
 
   // At the left below, or at the right where a device stands in the way.
