@@ -227,6 +227,11 @@ def test_beside_a_hairball_a_method_with_few_links_keeps_its_arrows(tab: Tab, tm
         tab.click(".map [role=tab]", number)
         seen.append((tab.run(checked), count(tab, ".bundle") > 0, count(tab, ".link") == 30))
     assert seen == [(True, True, False), (False, False, True), (True, True, False)]
+    choose(tab, "select:has([value=d3])", "d3")  # its own links, from and to it
+    mine = [link for link in many if 3 in (link.transmitter, link.receiver)]
+    assert (tab.run(checked), count(tab, ".link")) == (False, len(mine))
+    choose(tab, "select:has([value=d3])", "")
+    assert tab.run(checked)
     tab.click(".map-controls .check input")  # from now on as the reader wants it
     tab.click(".map [role=tab]", 1)
     tab.click(".map [role=tab]", 0)

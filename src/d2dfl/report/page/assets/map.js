@@ -65,7 +65,7 @@ class DeviceMap {
   untangle() {
     if (this.picked || this.set) return;
     this.gather(false);
-    const shown = (layer) => layer.links.filter((link) => expected(link) >= this.state.least).length;
+    const shown = (layer) => linksOf(this.map, layer, this.state.focus).filter((link) => expected(link) >= this.state.least).length;
     const seen = this.state.side ? this.map.layers : this.map.layers.slice(this.state.layer, this.state.layer + 1);
     if (new Set(this.map.cluster).size > 1 && seen.some((layer) => shown(layer) > (this.data.most || HAIRBALL))) this.gather(true);
   }
@@ -156,7 +156,12 @@ class DeviceMap {
     return [
       switcher("Moment", moments, this.state.moment, set("moment")).element,
       colours.length > 1 ? chooser("Colour by", colours, this.state.colour, set("colour")) : null,
-      chooser("Links of", [["", "all devices"], ...clusters, ...devices], "", set("focus")),
+      chooser("Links of", [["", "all devices"], ...clusters, ...devices], "", (value) => {
+        this.state.focus = value;
+        this.untangle();
+        this.range();
+        this.draw();
+      }),
       this.slider(),
       clusters.length > 1 ? html("label", { class: "check" }, this.together, "one arrow between clusters") : null,
     ].filter(Boolean);
