@@ -3,7 +3,8 @@
 The same comparison, in this process, again and again in turn: without a view; with one that nobody opens; with one that a browser
 reads, which is another process that takes everything as it comes. And the same discovery with and without its trace. Seconds are
 those of the processor, of all threads of this process, so that others on the machine count little; wall seconds stand beside. The
-share of the server's thread is read from its own clock: that is all that a browser adds, and is exact where ratios are noisy.
+share of the server's thread is read from its own clock: that is what a browser adds, and is exact where ratios are noisy. What the
+run's own thread spends on telling the view is read from the clock of that thread, since no clock of the server sees it.
 
     python benchmarks/live_cost.py [--times 7] [--rounds 40] [--devices 25]
 """
@@ -45,18 +46,42 @@ def run(config: object, observer: Observer, folder: Path) -> None:
         compare(config, METHODS, [0], record, progress=observer.step, observer=observer)
 
 
+class Told:
+    """An observer whose calls are timed, by the clock of the thread that makes them."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer, self.spent_s = observer, 0.0
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self._observer, name)
+        if not callable(found):
+            return found
+
+        def timed(*given: object, **named: object) -> object:
+            began = time.thread_time()
+            try:
+                return found(*given, **named)
+            finally:
+                self.spent_s += time.thread_time() - began
+
+        return timed
+
+
 class Shares:
-    """Seconds of the processor that servers' threads took while runs went on, as shares of all seconds of the runs."""
+    """Seconds of the processor that servers' threads took while runs went on, and the runs' own threads for telling them."""
 
     def __init__(self) -> None:
         self.found: list[float] = []
+        self.telling: list[float] = []
         self.clock: Callable[[], float] | None = None
+        self.told: Told | None = None
 
     def of(self, work: Callable[[], object]) -> Seconds:
         before = self.clock() if self.clock else 0.0
         took = seconds_of(work)
-        if self.clock:
+        if self.clock and self.told:
             self.found.append((self.clock() - before) / took[0])
+            self.telling.append(self.told.spent_s / took[0])
         return took
 
 
@@ -74,7 +99,8 @@ def watched(reader: bool, shares: Shares):
                 time.sleep(0.01)
         number = time.pthread_getcpuclockid(server._thread.ident)
         shares.clock = lambda: time.clock_gettime(number)
-        yield RunView(stand)
+        shares.told = Told(RunView(stand))
+        yield shares.told
         shares.clock = None
         server.end("over")
         if process is not None:
@@ -148,9 +174,10 @@ def main() -> None:
     long_discoveries(given.times, shares)
     for kind, each in shares.items():
         if each.found:
-            values = sorted(100 * share for share in each.found[1:])
+            took, told = (sorted(100 * share for share in one[1:]) for one in (each.found, each.telling))
             print(
-                f"  {kind}: the server's thread took {statistics.median(values):.2f} % [{values[0]:.2f}, {values[-1]:.2f}]"
+                f"  {kind}: the server's thread took {statistics.median(took):.2f} % [{took[0]:.2f}, {took[-1]:.2f}], telling it "
+                f"{statistics.median(told):.2f} % [{told[0]:.2f}, {told[-1]:.2f}]"
             )
 
 

@@ -127,7 +127,6 @@ def test_a_method_with_few_weak_links_shows_half_of_them(tab: Tab, tmp_path: Pat
     ]
     layers = (item.layers[0], dataclasses.replace(item.layers[0], title="weak", links=tuple(weak)))
     tab.open(written(tmp_path, dataclasses.replace(found, maps=(dataclasses.replace(item, layers=layers),))))
-    tab.click(".map-controls .check input")
     tab.click(".map [role=tab]", 1)
     assert count(tab, ".link") == 10
 
@@ -209,6 +208,35 @@ def test_a_hairball_opens_with_one_arrow_between_clusters(tab: Tab, tmp_path: Pa
     tab.click(".map-controls .check input")
     assert count(tab, ".link") == 300
     assert tab.run(seen) == ["Distance to i.i.d.", "Partitions trusted on link", "Map"]
+
+
+def test_beside_a_hairball_a_method_with_few_links_keeps_its_arrows(tab: Tab, tmp_path: Path) -> None:
+    """Most of what goes to the nearest stays inside a cluster: put together, next to nothing would be seen of it."""
+    found = crowded()
+    item = found.maps[0]
+    alike = (4.0, *(0.0 for _ in item.partitions[1:]))
+    many = tuple(dataclasses.replace(link, amounts=alike) for link in item.layers[0].links)
+    layers = (
+        dataclasses.replace(item.layers[0], links=many),
+        dataclasses.replace(item.layers[0], title="few", links=many[:30]),
+    )
+    tab.open(written(tmp_path, dataclasses.replace(found, maps=(dataclasses.replace(item, layers=layers),))))
+    checked = "document.querySelector('.map-controls .check input').checked"
+    seen = []
+    for number in (0, 1, 0):
+        tab.click(".map [role=tab]", number)
+        seen.append((tab.run(checked), count(tab, ".bundle") > 0, count(tab, ".link") == 30))
+    assert seen == [(True, True, False), (False, False, True), (True, True, False)]
+    choose(tab, "select:has([value=d3])", "d3")  # its own links, from and to it
+    mine = [link for link in many if 3 in (link.transmitter, link.receiver)]
+    assert (tab.run(checked), count(tab, ".link")) == (False, len(mine))
+    choose(tab, "select:has([value=d3])", "")
+    assert tab.run(checked)
+    tab.click(".map-controls .check input")  # from now on as the reader wants it
+    tab.click(".map [role=tab]", 1)
+    tab.click(".map [role=tab]", 0)
+    assert not tab.run(checked)
+    assert count(tab, ".link") == len(many)
 
 
 def test_no_device_hides_where_arrows_between_clusters_meet(tab: Tab, tmp_path: Path) -> None:

@@ -187,6 +187,19 @@ def test_one_switch_shows_what_holds_for_whom(tab: Tab, report: Path) -> None:
     assert tab.text(".matrix tbody").startswith("paper's learner 0 5 0 ours 2 2 1")
 
 
+def test_who_is_neither_learner_is_counted_with_everybody_alone(tab: Tab, tmp_path: Path) -> None:
+    """As `message passing`: above the table, what it reproduces is in neither learner's numbers."""
+    found = demo.experiments()[0]
+    other = dataclasses.replace(found.verdicts[0], system="message passing")
+    tab.open(written(tmp_path, dataclasses.replace(found, verdicts=(*found.verdicts, other))))
+    rows = "[...document.querySelectorAll('.matrix tbody th')].filter((it) => it.checkVisibility()).map((it) => it.textContent)"
+    assert "message passing" in tab.run(rows)
+    for value in ("ours", "paper"):
+        tab.click(f".learner [value={value}]")
+        assert len(tab.run(rows)) == 1
+        assert "message passing" not in tab.run(rows)
+
+
 def lands(tab: Tab, place: str) -> float:
     """Where a section begins, in points from the top of the window."""
     return float(tab.run(f"document.getElementById({json.dumps(place)}).getBoundingClientRect().top"))

@@ -5,7 +5,7 @@ const HAIRBALL = 100; // links from which on a map opens with one arrow between 
 
 class DeviceMap {
   constructor(stage, data) {
-    Object.assign(this, { stage, data, pinned: null });
+    Object.assign(this, { stage, data, pinned: null, picked: false });
     this.figure = stage.closest("figure");
     this.state = { map: 0, layer: 0, moment: data.moment || "expected", colour: "distance", focus: "", least: 0, together: false, side: false };
     this.inspector = new Inspector();
@@ -40,8 +40,7 @@ class DeviceMap {
     if (!this.map.distance.length && this.state.colour === "distance") this.state.colour = "share";
     this.pinned = null;
     this.gather(this.state.together);
-    const left = Math.max(0, ...this.sizes().map((sizes) => sizes.filter((size) => size >= this.state.least).length));
-    if (left > (this.data.most || HAIRBALL) && new Set(this.map.cluster).size > 1) this.gather(true);
+    this.untangle();
     this.head.replaceChildren(...this.heads());
     this.controls.replaceChildren(...(this.map.layers.length ? this.choices() : []));
     this.arrange();
@@ -60,6 +59,15 @@ class DeviceMap {
     this.state.together = together;
     this.state.least = this.enough();
     this.set = false;
+  }
+
+  // One arrow for all links between two clusters where what is seen is a hairball, until the reader has chosen.
+  untangle() {
+    if (this.picked || this.set) return;
+    this.gather(false);
+    const shown = (layer) => linksOf(this.map, layer, this.state.focus).filter((link) => expected(link) >= this.state.least).length;
+    const seen = this.state.side ? this.map.layers : this.map.layers.slice(this.state.layer, this.state.layer + 1);
+    if (new Set(this.map.cluster).size > 1 && seen.some((layer) => shown(layer) > (this.data.most || HAIRBALL))) this.gather(true);
   }
 
   // What the arrows of each method carry, the strongest first; methods without any are left out.
@@ -91,6 +99,8 @@ class DeviceMap {
       side.addEventListener("click", () => {
         this.state.side = !this.state.side;
         side.setAttribute("aria-pressed", String(this.state.side));
+        this.untangle();
+        this.range();
         this.arrange();
       });
       parts.push(side, list);
@@ -116,6 +126,8 @@ class DeviceMap {
   select(index) {
     this.state.layer = index;
     if (this.pinned && this.pinned.kind === "link") this.pinned = null;
+    this.untangle();
+    this.range();
     this.draw();
   }
 
@@ -134,18 +146,24 @@ class DeviceMap {
     ];
     const clusters = [...new Set(map.cluster)].sort((a, b) => a - b).map((number) => [`c${number}`, `cluster C${number}`]);
     const devices = map.names.map((name, index) => [`d${index}`, `device ${name}`]);
-    const together = html("input", { type: "checkbox", checked: this.state.together });
-    together.addEventListener("change", () => {
-      this.gather(together.checked);
+    this.together = html("input", { type: "checkbox", checked: this.state.together });
+    this.together.addEventListener("change", () => {
+      this.picked = true;
+      this.gather(this.together.checked);
       this.range();
       this.draw();
     });
     return [
       switcher("Moment", moments, this.state.moment, set("moment")).element,
       colours.length > 1 ? chooser("Colour by", colours, this.state.colour, set("colour")) : null,
-      chooser("Links of", [["", "all devices"], ...clusters, ...devices], "", set("focus")),
+      chooser("Links of", [["", "all devices"], ...clusters, ...devices], "", (value) => {
+        this.state.focus = value;
+        this.untangle();
+        this.range();
+        this.draw();
+      }),
       this.slider(),
-      clusters.length > 1 ? html("label", { class: "check" }, together, "one arrow between clusters") : null,
+      clusters.length > 1 ? html("label", { class: "check" }, this.together, "one arrow between clusters") : null,
     ].filter(Boolean);
   }
 
@@ -156,6 +174,7 @@ class DeviceMap {
   range() {
     this.field.max = this.most;
     this.field.value = this.state.least;
+    this.together.checked = this.state.together;
   }
 
   slider() {

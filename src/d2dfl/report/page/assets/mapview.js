@@ -32,6 +32,14 @@ function atThreshold(map, layer, state) {
   return rows.map((row, device) => row.filter((value, index) => value >= map.threshold[device][index] - 1e-9).length);
 }
 
+// Links of a device, of a cluster, or all.
+function linksOf(map, layer, focus) {
+  const [kind, number] = [focus[0], Number(focus.slice(1))];
+  if (kind === "d") return layer.links.filter((link) => link.from === number || link.to === number);
+  if (kind === "c") return layer.links.filter((link) => map.cluster[link.from] === number || map.cluster[link.to] === number);
+  return layer.links;
+}
+
 // 0 is the best of the shades.
 function shadeOf(measure, value) {
   const share = (value - measure.low) / (measure.high - measure.low);
@@ -52,13 +60,7 @@ class MapView {
   // Links that are shown: those of the chosen device or cluster that carry enough, or one arrow between two clusters.
   shown(layer, state) {
     if (state.moment === "before") return [];
-    const near = (link) => {
-      const [kind, number] = [state.focus[0], Number(state.focus.slice(1))];
-      if (kind === "d") return link.from === number || link.to === number;
-      if (kind === "c") return this.map.cluster[link.from] === number || this.map.cluster[link.to] === number;
-      return true;
-    };
-    const kept = layer.links.filter(near);
+    const kept = linksOf(this.map, layer, state.focus);
     const found = state.together ? bundled(this.map, kept) : kept;
     return found.filter((link) => carried(link, state.moment) >= state.least);
   }
