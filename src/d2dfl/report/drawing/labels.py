@@ -102,17 +102,15 @@ def beside(stage: Stage, links: Arrows, letters: Lettering) -> Array:
     for device in np.argsort(gaps.min(axis=1, initial=np.inf), kind="stable").tolist():
         if not texts[device]:
             continue
-        costs = []
         places = stage.xy[device] + np.array(WAYS) * (stage.radius + 1.0) + np.sign(WAYS) * half[device]
-        for way, place in enumerate(places):
-            away = np.maximum(np.abs(stage.xy - place) - half[device], 0.0)
-            covered = np.linalg.norm(away, axis=1) < stage.radius
-            covered[device] = False
-            clash = (np.abs(found[done] - place) < half[done] + half[device]).all(axis=1).sum()
-            crossed = (np.abs(lines - place) < half[device]).all(axis=1).sum()
-            outside = ((place - half[device] < 1) | (place + half[device] > room - 1)).any()
-            costs.append(40 * outside + 30 * clash + 20 * covered.sum() + min(0.3 * crossed, 15) + 0.05 * way)
-        found[device] = places[int(np.argmin(costs))]
+        to = places[:, None]
+        covered = np.linalg.norm(np.maximum(np.abs(stage.xy - to) - half[device], 0.0), axis=2) < stage.radius
+        covered[:, device] = False
+        clash = (np.abs(found[done] - to) < half[done] + half[device]).all(axis=2).sum(axis=1)
+        crossed = (np.abs(lines - to) < half[device]).all(axis=2).sum(axis=1)
+        outside = ((places - half[device] < 1) | (places + half[device] > room - 1)).any(axis=1)
+        costs = 40 * outside + 30 * clash + 20 * covered.sum(axis=1) + np.minimum(0.3 * crossed, 15)
+        found[device] = places[int(np.argmin(costs + 0.05 * np.arange(len(WAYS))))]
         done.append(device)
     return found
 

@@ -174,15 +174,20 @@ def _bows(stage: Stage, links: Arrows) -> Array:
     code, back = pair @ [len(stage.xy), 1], pair @ [1, len(stage.xy)]
     length = np.linalg.norm(stage.xy[links.sender] - stage.xy[links.receiver], axis=1).clip(min=1e-9)
     bows = np.minimum(0.55 * stage.width / length, 1.0)[:, None] * np.array(BOWS)
-    cost = np.zeros(bows.shape)
+    both = np.isin(code, back)  # links both ways bend to their own right, and so never meet
+    cost = np.full(bows.shape, np.inf)
     for index in range(len(BOWS)):
-        spots = curves(stage, links._replace(bow=bows[:, index]), np.linspace(0.03, 0.97, 32))
+        left = np.flatnonzero(cost.min(axis=1) > 0)  # who has found a free one takes it
+        left = left if index < 4 else left[~both[left]]
+        if not len(left):
+            break
+        one = links._replace(sender=links.sender[left], receiver=links.receiver[left], bow=bows[left, index])
+        spots = curves(stage, one, np.linspace(0.03, 0.97, 32))
         gap, other = tree.query(spots, k=min(3, len(stage.xy)))
-        strange = (other != pair[:, None, :1]) & (other != pair[:, None, 1:])
-        cost[:, index] = (strange * (stage.radius + 4 - gap).clip(min=0)).sum(axis=(1, 2))
+        strange = (other != pair[left, None, :1]) & (other != pair[left, None, 1:])
         outside = (spots < 5) | (spots > np.array([stage.width, stage.height]) - 5)
-        cost[:, index] += outside.any(axis=2).sum(axis=1)
-    cost[np.isin(code, back), 4:] = np.inf  # links both ways bend to their own right, and so never meet
+        cost[left, index] = (strange * (stage.radius + 4 - gap).clip(min=0)).sum(axis=(1, 2))
+        cost[left, index] += outside.any(axis=2).sum(axis=1)
     return np.asarray(bows[np.arange(len(bows)), cost.argmin(axis=1)])
 
 
