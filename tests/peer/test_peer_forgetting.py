@@ -9,6 +9,7 @@ pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 from small_fleet import Small, rules
 
 from d2dfl.errors import UserError
+from d2dfl.peer.discovery import FixedGraph
 from d2dfl.peer.store.audit import first_fault
 from d2dfl.peer.wire import messages as say
 
@@ -94,6 +95,19 @@ def test_forgetting_stops_a_transfer_and_the_rest_comes_back(kind: type[say.Body
     assert small.held(1) == {(1, n) for n in range(10)}
     aside = small.stores[1].db.execute("SELECT count(*) FROM pieces").fetchone()
     assert aside == (0,)
+
+
+def test_what_was_taken_back_is_not_called_refused_by_its_receiver() -> None:
+    """The rest of a transfer that was stopped goes at once, and whole."""
+    small = Small()
+    small.allow(0, rules(small.prints(1)))
+    small.peers[0].follow(FixedGraph(b"round", {small.prints(1): {"a": 4, "b": 4}}, frozenset()))
+    small.wait(1.0, lambda receiver, body: isinstance(body, say.Commit))
+    small.peers[0].forgetting.order([4], small.now)
+    small.wait(5.0)
+    assert small.peers[0].giving.reasons == {}
+    assert len(small.held(1)) == 18
+    assert (0, 4) not in small.held(1)
 
 
 def test_a_commit_that_nobody_knows_of_yet_does_not_bring_it_back() -> None:

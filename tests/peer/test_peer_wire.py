@@ -97,6 +97,30 @@ def test_replayed_and_reordered_frames_are_refused() -> None:
     assert small.peers[1].refused["replayed or late"] == len(changing) == 5
 
 
+def test_what_was_heard_before_an_end_is_refused_after_the_next_start() -> None:
+    """Also what changed nothing: a probe that is told again would say another time than it is there."""
+    small = Small()
+    small.wait(15.0)
+    small.peers[0].probe(small.now)
+    small.pump()
+    told = [frame for to, frame in small.frames if to == small.prints(1)]
+    assert any(isinstance(small.body(frame), say.Probe) for frame in told)
+    small.peers[1].close(small.now)
+    small.peers[1] = small.peer(1)
+    small.now += 86_400.0
+    for frame in told:
+        small.peers[1].receive(frame, small.now)
+    assert small.peers[1].refused == {"replayed or late": len(told)}
+    assert small.peers[1].links == {}
+
+
+@pytest.mark.parametrize("moment", [float("nan"), float("inf"), -1e300])
+def test_a_time_that_is_none_is_no_message(moment: float) -> None:
+    for body in (say.Probe(1, 1, moment), say.Echo(1, moment)):
+        with pytest.raises(say.WireError):
+            say.decode_body(say.encode_body(body))
+
+
 def test_a_member_cannot_speak_for_another() -> None:
     small = Small(size=3)
     small.allow(0, rules(small.prints(1)))

@@ -124,7 +124,10 @@ class Giving:
             self.peer.store.apply([*more, *outcome.operations], now)
         if outcome.progress.over:
             del self.progress[record.id]
-            self._ended(record, event, outcome.progress.state == "done", now)
+            if (
+                before.state != "cancelling" or outcome.progress.state == "done"
+            ):  # what was taken back tells nothing of the next
+                self._ended(record, event, outcome.progress.state == "done", now)
         else:
             self.progress[record.id] = outcome.progress
         for message in outcome.messages:

@@ -25,7 +25,7 @@ from d2dfl.peer.identity.roster import Roster, open_roster
 from d2dfl.peer.policy import NOTHING, Policy, check_succession, open_policy
 from d2dfl.peer.probing import Link
 from d2dfl.peer.refusals import Refusals
-from d2dfl.peer.store.operations import Fact, Note, Refuse, Spend
+from d2dfl.peer.store.operations import Fact, Note, Refuse, Seen, Spend
 from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import PLAIN, Frame, Writer, open_frame, read_frame
@@ -291,6 +291,7 @@ class Peer:
         self.refused.add(reason, now, number)
 
     def close(self, now: float, why: Sequence[str] = ()) -> None:
-        """The end of a run."""
+        """The end of a run: what was heard of each sender is remembered, so that nothing of it counts again after the next start."""
         self.refused.write(self.store, now)
-        self.store.apply([Note("stopped", text="; ".join(why)[:200])], now)
+        heard = [Seen(sender, *place) for sender, place in self._seen.items()]
+        self.store.apply([*heard, Note("stopped", text="; ".join(why)[:200])], now)

@@ -127,7 +127,7 @@ def preview(home: Home, graph: Path | None = None) -> list[dict[str, Any]]:
                 done = 0 if found is None else store.planned(found.round, receiver, label)
                 granted = policy.allowance(receiver, label, now)
                 room = granted - store.shown(receiver, label)
-                here = own.get(label, 0) - store.given_before(receiver, label)
+                here = own.get(label, 0) - store.given_before(receiver, label) + store.lent(receiver, label)
                 gets, why = max(0, min(wanted - done, room, here, today)), ""
                 if roster.active(receiver) is None:
                     gets, why = 0, THROWN_OUT

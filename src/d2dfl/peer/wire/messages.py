@@ -23,6 +23,7 @@ Hash = Annotated[bytes, Meta(min_length=32, max_length=32)]
 TransferId = Annotated[bytes, Meta(min_length=ID_BYTES, max_length=ID_BYTES)]
 Count = Annotated[int, Meta(ge=0, le=1 << 62)]
 Label = Annotated[str, Meta(min_length=1, max_length=100)]
+Moment = Annotated[float, Meta(ge=-1e12, le=1e12)]  # seconds since 1970
 
 
 Phase = Literal["unknown", "receiving", "committed", "refused"]  # of a transfer, as its receiver says
@@ -125,14 +126,14 @@ class Probe(Message, frozen=True, tag=11):
 
     number: Count
     first: Count  # of the series
-    sent_s: float
+    sent_s: Moment
 
 
 class Echo(Message, frozen=True, tag=12):
     """A probe came."""
 
     number: Count
-    sent_s: float
+    sent_s: Moment
 
 
 class Discovery(Message, frozen=True, tag=13):
