@@ -18,7 +18,7 @@ from typing import Any
 from d2dfl.progress import silent
 
 SHARE = 0.0012  # of each record; there are six at once
-FORMING = 0.006  # of links that form: while devices negotiate hardly anything else is drawn
+FORMING = 0.008  # of links that form: while devices negotiate hardly anything else is drawn
 ELSEWHERE = 0.003  # where other processes do the work, one at least, by the clock on the wall; there are five
 LEAST_S = 0.25  # between two drawings of a record
 Build = Callable[[], Any]  # gives plain values
