@@ -5,6 +5,7 @@ and ends a computation when a kept file is damaged or the disk is full. Keeping 
 wrong with it costs a compilation and nothing else.
 """
 
+import hashlib
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +24,8 @@ NOT_KEPT = (
 )
 COMPILING = "compiling %s: about 10 s of work, once per installation"
 TRIED = "0.68."  # versions of Numba whose insides `_Unfinished` was tried with; others compile each part by itself
+# Where parts are that kernels of other files take in, and the numbers that they go by. Of its own, Numba looks at a kernel's file.
+PARTS = ("compiled.py", "rng.py", "discovery/constants.py", "discovery/equations/*.py", "discovery/game/*.py")
 _lost: list[Any] = []  # functions whose code could not be kept
 _to_tell: list[Callable[[], None]] = []  # whom to tell that something is compiled
 
@@ -137,10 +140,22 @@ def kernel(function: Any = None, **options: Any) -> Any:
         return function
     try:
         compiled.enable_caching()
+        file = compiled._cache._cache_file
+        file._source_stamp = (file._source_stamp, _stamp_of_parts())
         compiled._cache = _Careful(compiled._cache)
     except (RuntimeError, OSError):
         _lost.append(function)
     return compiled
+
+
+@cache
+def _stamp_of_parts() -> str:
+    """What changes with any file of PARTS: kept code of a kernel holds them as they were."""
+    home, digest = Path(__file__).parent, hashlib.sha256()
+    for pattern in PARTS:
+        for file in sorted(home.glob(pattern)):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def part(function: Any, **options: Any) -> Any:

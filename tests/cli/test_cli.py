@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from small_runs import COMPARE
 
 from calling import SMALL, call
 from d2dfl.cli.output import Watch
@@ -255,6 +256,25 @@ def test_what_a_training_loads_before_its_first_step_does_not_count_as_its_pace(
 ) -> None:
     watched((0.0, 0.0), (12.0, 0.05), *((12.0 + step, 0.05 + 0.05 * step) for step in range(1, 19)))
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("dataset", "said"), [("wine", "there is no dataset"), ("digits", "too few for labels:3")])
+def test_what_cannot_begin_is_said_before_how_long_it_would_take(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, dataset: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(monkeypatch, "compare", "--dataset", dataset, "--devices", "5000") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_a_long_discovery_is_announced_when_it_begins(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("d2dfl.cli.learn.discovery_seconds", lambda *_: 90.0)
+    assert call(monkeypatch, *COMPARE) == 0
+    assert capsys.readouterr().err.count("the discovery of 1 method takes about 2 min") == 1
 
 
 def test_an_unknown_option_names_the_nearest(

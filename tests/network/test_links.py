@@ -120,7 +120,7 @@ def test_what_cannot_be_is_one_sentence(tmp_path: Path) -> None:
         Links(trust=checked_trust(np.ones((4, 4, 2)))).around(COUNTS, CONFIG, 0)
     with pytest.raises(UserError, match="trust holds values other than 0 and 1"):
         checked_trust(np.full((2, 2), 0.5))
-    with pytest.raises(UserError, match="trust has the shape"):
+    with pytest.raises(UserError, match=r"trust has the shape \(2, 3\): give \[receiver, transmitter\], or"):
         checked_trust(np.ones((2, 3)))
     with pytest.raises(UserError, match="links holds 1.5: give probabilities"):
         checked_table("links", [[0, 1.5], [0, 0]], 1.0, "give probabilities")

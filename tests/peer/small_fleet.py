@@ -9,6 +9,7 @@ from d2dfl.peer.identity.keys import Key
 from d2dfl.peer.identity.roster import Member, Roster
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.policy import sign_policy
+from d2dfl.peer.store.records import Keeping
 from d2dfl.peer.store.store import Store
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import read_body, read_frame
@@ -29,7 +30,7 @@ class Small:
 
     size: int = 2
     points: int = 10
-    keep: str = "move"
+    keep: Keeping = "move"
     limits: Limits = field(default_factory=lambda: Limits(piece_bytes=600, window=2, timeout_s=1.0))
     now: float = NOON_S
 

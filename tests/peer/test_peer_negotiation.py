@@ -321,7 +321,7 @@ def test_changed_messages_of_a_member_neither_crash_nor_hang_a_peer() -> None:
         if fleet.talk(0).attempt is None:  # it was given up because of what was said
             fleet = Talking(network, config)
         talk = fleet.talk(0)
-        fleet.run(lambda: talk.attempt is not None and talk.attempt.step >= Step.REVISING)  # noqa: B023
+        fleet.run(lambda: talk.attempt is not None and talk.attempt.step >= Step.REVISING)  # noqa: B023  # called in this turn alone
         sender = 1 + number % 2
         packet = say.Packet(talk.id, talk.lines[sender].seen, 0, said[int(draws.integers(len(said)))])
         data = bytearray(say.encode_talk(packet))

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
 
+from in_memory import Board
 from small_fleet import Small, rules
 
 from calling import call
@@ -24,7 +25,6 @@ from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.certificates import authority, certify
 from d2dfl.peer.identity.keys import Key
 from d2dfl.peer.identity.roster import Member
-from d2dfl.peer.transports.memory import Board
 from d2dfl.peer.transports.zenoh import ZenohTransport, free_ports
 from d2dfl.peer.wire.frames import LARGEST_FRAME
 from d2dfl.rng import stream

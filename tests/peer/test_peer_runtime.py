@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
+from in_memory import Board, MemoryTransport
+
 from d2dfl.peer import runtime
 from d2dfl.peer.datapoints import take_in
 from d2dfl.peer.discovery import GraphFile
@@ -20,7 +22,6 @@ from d2dfl.peer.identity.certificates import certify
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.peer.runtime import WISHES, Running
 from d2dfl.peer.service import join
-from d2dfl.peer.transports.memory import Board, MemoryTransport
 from d2dfl.storage import locked
 
 LABELS = ("cat", "dog")

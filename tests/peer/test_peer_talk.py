@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 
+from in_memory import Board
+
 from d2dfl import Config, Network, discover, preset
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.boxes import KeyBox
@@ -22,7 +24,6 @@ from d2dfl.peer.simulator.devices import signed_policy
 from d2dfl.peer.simulator.talking import GivenLosses, full_mesh, in_clusters
 from d2dfl.peer.store.store import Store
 from d2dfl.peer.transports import Transport
-from d2dfl.peer.transports.memory import Board
 from d2dfl.peer.transports.zenoh import free_ports
 
 LONGEST_S = 120.0

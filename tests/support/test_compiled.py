@@ -98,6 +98,19 @@ def test_code_of_an_older_source_is_not_taken_for_new(folder: Path) -> None:
     assert run(folder, "-c", CALL) == ["48", "0", "None"]
 
 
+def test_code_of_a_kernel_is_not_kept_beyond_a_change_of_its_parts(folder: Path) -> None:
+    """Numba looks at the file of a kernel alone: after `git pull` it took machine code with parts of an older version."""
+    shutil.copytree(Path(d2dfl.__file__).parent, folder / "d2dfl", ignore=shutil.ignore_patterns("__pycache__"))
+    parts = folder / "d2dfl" / "discovery" / "game" / "draws.py"
+    parts.write_text(parts.read_text() + "\n\n@kernel\ndef times():\n    return 7\n")
+    module = MODULE.replace("not_kept\n", "not_kept\nfrom d2dfl.discovery.game.draws import times\n", 1)
+    (folder / "tiny.py").write_text(module.replace("* 7", "* times()"))
+    assert run(folder, "-c", CALL) == ["42", "0", "None"]
+    assert run(folder, "-c", CALL) == ["42", "1", "None"]
+    parts.write_text(parts.read_text().replace("return 7", "return 8"))
+    assert run(folder, "-c", CALL) == ["48", "0", "None"]
+
+
 def test_options_reach_the_compiler() -> None:
     @kernel(nogil=True)
     def one(value: int) -> int:

@@ -2,8 +2,9 @@
 
 import os
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,10 +56,10 @@ def compare_and_print(config: Config, methods: Sequence[str], seeds: Sequence[in
             record.finish()  # it may have been cut while it removed its checkpoint
             _show_finished(where)
             return
-        _announce(config, methods, seeds)
         with _watched(place.watching, config) as session:
             observer = session.view if session else NOBODY
-            with _bar(record, observer, session is not None and session.in_terminal) as tell:
+            needed = partial(_announce, config, methods, seeds)
+            with _bar(record, observer, needed, session is not None and session.in_terminal) as tell:
                 result = compare(
                     config,
                     methods,
@@ -114,14 +115,22 @@ def _announce(config: Config, methods: Sequence[str], seeds: Sequence[int]) -> N
 
 
 @contextmanager
-def _bar(record: "RunFolder", observer: Observer, elsewhere: bool) -> Iterator[Step]:
+def _bar(
+    record: "RunFolder", observer: Observer, announce_discovery: Callable[[], None], elsewhere: bool
+) -> Iterator[Step]:
     """A progress bar for a comparison, unless it is shown otherwise; a stop says what was kept."""
+    from d2dfl.experiment.pace import FINDING
+
     with bar("prepare", shown=not elsewhere) as show:
-        watch = Watch("the training")
+        watch, announced = Watch("the training"), False
 
         def tell(what: str, share: float) -> None:
+            nonlocal announced
             show(description=what, completed=share)
             observer.step(what, share)
+            if what.startswith(FINDING) and not announced:  # by now data and settings fit together
+                announced = True
+                announce_discovery()
             if what == "train":
                 watch(share)
 

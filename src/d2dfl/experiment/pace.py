@@ -10,6 +10,7 @@ from d2dfl.experiment.cells.cell import Cell
 from d2dfl.progress import Share, Step
 
 EXCHANGE_S = 2e-4  # of a device's exchange, or of dealing out its datapoints
+FINDING = "discover, exchange"  # how these steps are called, before what cell they are of
 
 
 class Pace:
@@ -32,5 +33,5 @@ class Pace:
         return self._teller(number, before, finding), self._teller(number, before + finding, moving)
 
     def _teller(self, number: int, before: float, own: float) -> Share:
-        what = f"discover, exchange: {self.cells[number].method}, seed {self.cells[number].seed}"
+        what = f"{FINDING}: {self.cells[number].method}, seed {self.cells[number].seed}"
         return lambda share: self.progress(what, min(1.0, (before + share * own) / self.whole))

@@ -145,12 +145,13 @@ def checked_table(name: str, values: Any, high: float, advice: str) -> NDArray[n
 def checked_trust(values: Any) -> NDArray[np.bool_]:
     """trust[receiver, transmitter, partition] of 0 and 1; without the last axis it is the same for all partitions."""
     array = regular("trust", values, truths=True)
+    if array.ndim not in (2, 3) or array.shape[0] != array.shape[1]:
+        raise UserError(
+            f"trust has the shape {array.shape}: give [receiver, transmitter], or [receiver, transmitter, partition], "
+            "with a row and a column for every device, or a rule as text"
+        )
     if array.ndim == 2:
         array = array[:, :, None]
-    if array.ndim != 3 or array.shape[0] != array.shape[1]:
-        raise UserError(
-            f"trust has the shape {array.shape}: give [receiver, transmitter, partition], or a rule as text"
-        )
     if not ((array == 0) | (array == 1)).all():
         raise UserError(
             "trust holds values other than 0 and 1: give 1 where the transmitter trusts the receiver, else 0"

@@ -26,6 +26,7 @@ from d2dfl.peer.policy import NOTHING, Policy, check_succession, open_policy
 from d2dfl.peer.probing import Link
 from d2dfl.peer.refusals import Refusals
 from d2dfl.peer.store.operations import Fact, Note, Refuse, Seen, Spend
+from d2dfl.peer.store.records import Keeping
 from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.peer.wire import messages as say
 from d2dfl.peer.wire.frames import PLAIN, Frame, Writer, open_frame, read_frame
@@ -47,7 +48,7 @@ class Peer:
         *,
         owner: bytes = b"",
         limits: Limits | None = None,
-        keep: str = "move",
+        keep: Keeping = "move",
         labels: tuple[str, ...] = (),
         check: Verify = verify,
         greets_only: bool = False,
@@ -55,8 +56,8 @@ class Peer:
         """`greets_only`: nothing moves; hellos and probes are said and heard, and only the count of runs is written down."""
         self.own, self.box = fingerprint(signer.public), box
         self.store, self.roster, self.roster_document = store, roster, roster_document
-        self.owner, self.limits, self.keep, self.check = owner, limits or Limits(), keep, check
-        self.labels = labels
+        self.owner, self.limits, self.check = owner, limits or Limits(), check
+        self.keep, self.labels = keep, labels
         self.policy: Policy = NOTHING
         self.policies_read = 0
         self.discovery: DiscoveryProtocol | None = None
@@ -71,8 +72,7 @@ class Peer:
         self._hello_s = now
         self.numbers = 0  # that were given in this run to attempts to find a graph
         self.run = int(store.fact("run")) + 1
-        started = [] if greets_only else [Note("started", text=f"run {self.run}")]
-        store.apply([Fact("run", self.run), *started], now)
+        store.apply([Fact("run", self.run), *([] if greets_only else [Note("started", text=f"run {self.run}")])], now)
         self._writer = Writer(signer, box, self.run)
         self.receiver = Receiver(store, self.limits, frozenset(labels))
         self.giving = Giving(self, now)

@@ -5,12 +5,13 @@ import tomllib
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from d2dfl.errors import UserError
 from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.roster import ADDRESS_WANTED, is_address
 from d2dfl.peer.negotiation.settings import DiscoverySettings, read_discovery
+from d2dfl.peer.store.records import Keeping
 from d2dfl.storage import read_text
 
 LIMITS = {  # peer.toml → bounds
@@ -32,7 +33,7 @@ class Settings:
     data: str
     labels: tuple[str, ...]
     listen: str
-    keep: str = "move"
+    keep: Keeping = "move"
     graph: str = ""
     probe_s: float = 1.0
     limits: Limits = field(default_factory=Limits)
@@ -64,7 +65,7 @@ def read_settings_text(text: str, what: str) -> Settings:
     if not is_address(content["listen"]):
         raise UserError(f"{what}: listen is {content['listen']!r:.60}: {ADDRESS_WANTED}")
     keep, probe = content.get("keep", "move"), content.get("probe_s", 1.0)
-    if keep not in ("move", "copy"):
+    if keep not in get_args(Keeping):
         raise UserError(f'{what}: keep is {keep!r:.40}: give "move" or "copy"')
     if not isinstance(probe, int | float) or isinstance(probe, bool) or not 0.1 <= probe <= 3600:
         raise UserError(f"{what}: probe_s is {probe!r:.40}: give seconds between probes, 0.1 to 3600")

@@ -18,6 +18,7 @@ from d2dfl.data.own.targets import TargetKind
 from d2dfl.errors import UserError, install_with
 from d2dfl.memory import check_memory
 from d2dfl.storage import CHUNK, open_plain, read_text
+from d2dfl.words import counted
 
 SUFFIXES = (".npz", ".csv", ".parquet")
 ARRAYS = ("X", "y", "device", "X_test", "y_test")
@@ -140,7 +141,9 @@ def _csv(path: Path) -> tuple[dict[str, Any], list[int]]:
         raise UserError(f"{path} has two columns {twice!r:.80}: give each a name of its own")
     for number, line in zip(begins, lines, strict=True):
         if len(line) != len(names):
-            raise UserError(f"{path}: line {number:,} has {len(line):,} cells and the first {len(names):,} names")
+            raise UserError(
+                f"{path}: line {number:,} has {counted(len(line), 'cell')} and the first {counted(len(names), 'name')}"
+            )
     return {name: _column([line[place] for line in lines[1:]]) for place, name in enumerate(names)}, begins[1:]
 
 

@@ -38,18 +38,18 @@ def standing_of(board: Any, terms: Any, play: Any, told: Any, receiver: Any, edg
     """What the receiver has without this link. `used` is what its cluster takes from outside now."""
     partitions, edges = board.counts.shape[1], play.slots.shape[1]
     standing = Standing(
-        np.empty(partitions),
-        np.empty(partitions),
-        np.empty(partitions),
-        np.empty(partitions),
-        np.empty(partitions),
-        np.empty(partitions),
-        np.zeros(1),
-        receiver,
-        edge,
-        used,
-        np.empty(partitions),
-        np.empty(partitions),
+        after=np.empty(partitions),
+        sent=np.empty(partitions),
+        arrived=np.empty(partitions),
+        amount=np.empty(partitions),
+        worth=np.empty(partitions),
+        outside=np.empty(partitions),
+        cost=np.zeros(1),
+        receiver=receiver,
+        edge=edge,
+        used=used,
+        new_after=np.empty(partitions),
+        new_sent=np.empty(partitions),
     )
     nobody = (np.zeros(partitions), np.zeros(partitions), np.zeros(partitions))
     for label in range(partitions):

@@ -7,7 +7,7 @@ from typing import Protocol
 from d2dfl.peer.handover.limits import Limits, Meter
 from d2dfl.peer.handover.table import SENDER
 from d2dfl.peer.store.operations import Expose, Note, Operation, Release, Stop, TakeBack
-from d2dfl.peer.store.records import Outgoing
+from d2dfl.peer.store.records import ENDED, Outgoing
 from d2dfl.peer.wire.messages import Ask, Body, Cancel, Commit, Head, Offer, Piece
 
 NEVER = math.inf
@@ -32,7 +32,7 @@ class Progress:
 
     @property
     def over(self) -> bool:
-        return self.state in ("done", "returned")
+        return self.state in ENDED
 
     @property
     def timer_s(self) -> float:

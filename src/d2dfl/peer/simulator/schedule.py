@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from d2dfl.peer.store.records import Keeping
 from d2dfl.rng import stream
 
 LABELS = ("a", "b", "c")
@@ -16,7 +17,7 @@ class Schedule:
     seed: int
     peers: int
     points: int  # of each peer
-    keep: str
+    keep: Keeping
     window: int
     piece_points: int
     loss: float

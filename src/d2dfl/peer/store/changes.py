@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from d2dfl.peer.store import operations as do
 from d2dfl.peer.store.audit import SALT_BYTES, chained, line_of
+from d2dfl.peer.store.records import ENDED
 from d2dfl.peer.wire.messages import decode_points
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _stop(store: "Store", op: do.Stop, now: float) -> None:
 
 def _release(store: "Store", op: do.Release, now: float) -> None:
     transfer = store.outgoing(op.id)
-    if transfer is None or transfer.phase in ("done", "returned"):
+    if transfer is None or transfer.phase in ENDED:
         return
     if transfer.keep == "copy":
         store.db.execute("UPDATE points SET leaving = NULL, piece = NULL WHERE leaving = ?", (op.id,))
@@ -107,7 +108,7 @@ def _release(store: "Store", op: do.Release, now: float) -> None:
 
 def _take_back(store: "Store", op: do.TakeBack, now: float) -> None:
     transfer = store.outgoing(op.id)
-    if transfer is None or transfer.phase in ("done", "returned"):
+    if transfer is None or transfer.phase in ENDED:
         return
     store.db.execute("UPDATE points SET leaving = NULL, piece = NULL WHERE leaving = ?", (op.id,))
     store.db.execute("UPDATE outgoing SET phase = 'returned' WHERE id = ?", (op.id,))

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from d2dfl.peer.store.records import Keeping
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -45,7 +47,7 @@ class Plan(Operation):
 
     id: bytes
     receiver: bytes
-    keep: str
+    keep: Keeping
     round: bytes
     pieces: tuple[tuple[int, ...], ...]  # numbers of the datapoints of each
     size: int

@@ -1,20 +1,23 @@
 """What a store says about transfers."""
 
 from dataclasses import dataclass
+from typing import Final, Literal
 
 from d2dfl.peer.wire.messages import Phase
 
 Labels = tuple[tuple[str, int], ...]  # how many datapoints of which label
+Keeping = Literal["move", "copy"]  # what a sender does with what arrived: it lets go, or keeps it too
+ENDED: Final = ("done", "returned")  # outgoing phases after which nothing changes any more
 
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A transfer to somebody: open, cancelling, done or returned."""
+    """A transfer to somebody: open, cancelling, or one of ENDED."""
 
     id: bytes
     receiver: bytes
     phase: str
-    keep: str
+    keep: Keeping
     pieces: int
     points: int
     size: int

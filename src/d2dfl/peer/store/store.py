@@ -313,7 +313,10 @@ class Store:
 
 def _outgoing(row: tuple[Any, ...]) -> Outgoing:
     id_, receiver, phase, keep, pieces, points, size, exposed, salt, digest, labels = row
-    return Outgoing(id_, receiver, phase, keep, pieces, points, size, bool(exposed), salt, digest, _labels(labels))
+    return Outgoing(
+        id=id_, receiver=receiver, phase=phase, keep=keep, pieces=pieces, points=points, size=size,
+        exposed=bool(exposed), salt=salt, digest=digest, labels=_labels(labels),
+    )  # fmt: skip
 
 
 def _labels(text: str) -> tuple[tuple[str, int], ...]:

@@ -1,4 +1,4 @@
-"""Frames between peers of one process, for tests: a board on which everybody has a queue."""
+"""Frames between peers of one process: a board on which everybody has a queue."""
 
 from collections import Counter
 from collections.abc import Callable
