@@ -140,8 +140,9 @@ def kernel(function: Any = None, **options: Any) -> Any:
         return function
     try:
         compiled.enable_caching()
-        file = compiled._cache._cache_file
-        file._source_stamp = (file._source_stamp, _stamp_of_parts())
+        with suppress(AttributeError):  # another version of Numba keeps it elsewhere
+            file = compiled._cache._cache_file
+            file._source_stamp = (file._source_stamp, _stamp_of_parts())
         compiled._cache = _Careful(compiled._cache)
     except (RuntimeError, OSError):
         _lost.append(function)
