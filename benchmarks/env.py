@@ -6,6 +6,7 @@ way asks `evaluate` for the objective and once more without each device's link, 
     python benchmarks/env.py
 """
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -83,6 +84,7 @@ def rate(step: Callable[[], int]) -> float:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print(
         f"environment steps a second of processor time, median of {ROUNDS} turns (multiple of the PettingZoo environment)"
     )

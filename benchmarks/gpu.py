@@ -3,8 +3,8 @@
 python benchmarks/gpu.py [DATASET]       (needs an NVIDIA card; the dataset, fmnist, on this machine)
 """
 
+import argparse
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from typing import Literal
@@ -108,6 +108,9 @@ def compare_precisions(name: str) -> None:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dataset", nargs="?", default="fmnist", metavar="DATASET")
+    given = parser.parse_args()
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     inputs = torch.randn(POOL, 3, 32, 32, device="cuda")
     targets = torch.randint(0, 10, (POOL,), device="cuda")
@@ -123,7 +126,7 @@ def main() -> None:
             f"  {devices}, ours, bfloat16               {stack(inputs, targets, devices, steps, 'bfloat16'):8.2f}   (aim: {aim})"
         )
         print(flush=True)
-    compare_precisions(sys.argv[1] if len(sys.argv) > 1 else "fmnist")
+    compare_precisions(given.dataset)
     print(f"  peak memory {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB")
 
 

@@ -6,6 +6,7 @@ own, so that its peak memory is its own.
     python benchmarks/growth.py
 """
 
+import argparse
 import json
 import resource
 import subprocess
@@ -47,8 +48,11 @@ def measure(devices: int) -> dict[str, float]:
 
 
 def main() -> None:
-    if len(sys.argv) > 1:
-        print(json.dumps(measure(int(sys.argv[1]))))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("devices", nargs="?", type=int, help="one size alone, as JSON")
+    given = parser.parse_args()
+    if given.devices:
+        print(json.dumps(measure(given.devices)))
         return
     print(f"{SLOTS} slots, 10 partitions, one core; qlearning {STEPS} steps, marginal {MESSAGES} messages a device")
     rows = []

@@ -5,6 +5,7 @@ At full mesh with 2,500 devices also against compiled code that recomputes every
     python benchmarks/speed.py
 """
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -119,6 +120,7 @@ def mesh(devices: int = 2500, steps: int = 5000, sample: int = 20) -> None:
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     print("25 devices, 10 partitions, full mesh, 5,000 steps, compiled code warm (targets: 5 x NumPy, 20 x Python)")
     small()
     print("2,500 devices, full mesh, 5,000 steps (target: 10 x)")
