@@ -1,6 +1,7 @@
 """A peer at work: files that change while it runs, wishes of other commands, the end of a round."""
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -242,6 +243,26 @@ def test_who_is_alone_goes_on_asking_and_finds_who_comes_later(apart: Two) -> No
     apart.go(300)
     assert all(one.finished() for one in apart.running)
     assert apart.counts(1)["cat"] > 0
+
+
+def test_a_disk_that_is_full_is_said_once_and_once_when_there_is_room(two: Two) -> None:
+    def full(_: object) -> None:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    hall, said = two.running[1], []
+    hall.warn = said.append
+    two.allow(GRANT.format(100))
+    hall.peer.store.watch = full
+    two.go()
+    assert len(said) == 1
+    assert "cannot be written (database or disk is full): nothing is lost" in said[0]
+    assert two.counts(1) == {"cat": 10, "dog": 10}
+    hall.peer.store.watch = None
+    two.go(200)
+    assert said[1:] == ["the store can be written again"]
+    assert two.counts(1) == {"cat": 13, "dog": 15}
 
 
 def test_what_did_not_get_through_a_transport_is_in_the_audit(tmp_path: Path) -> None:

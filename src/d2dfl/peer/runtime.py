@@ -34,6 +34,8 @@ LINKS_S = 30.0  # how often measured links are written: a memory card wears out
 LINGER_S = 2.0  # a peer that is finished goes on answering for so long
 MOMENTS = 2880  # of measured losses that are kept: a day of them
 WISHES = "wishes"  # files of commands that were given while the peer runs
+FULL = "the store cannot be written ({}): nothing is lost, and what comes is asked for again when it can"
+ROOM = "the store can be written again"
 
 
 class Clock:
@@ -64,7 +66,9 @@ class Running:
     tell: Callable[[Peer], None] = silent  # once links are settled
     over: Callable[[Peer], None] = silent  # once a round is over
     watch: Callable[[Peer, float], None] = silent  # whenever something may have changed
+    warn: Callable[[str], None] = silent
     _told: bytes = b""  # the round of which it was told
+    _full: bool = False  # whether it was said that the store cannot be written
     history: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MOMENTS))  # losses as time goes by
     news: News = field(init=False)
     _calm_s: float = math.inf  # since when the round is done
@@ -101,6 +105,9 @@ class Running:
             self.look(now)
         self._send()
         self.watch(self.peer, now)
+        if bool(self.peer.store.full) != self._full:
+            self._full = not self._full
+            self.warn(FULL.format(self.peer.store.full) if self._full else ROOM)
         discovery = self.peer.discovery
         if discovery is not None and discovery.links() is not None and discovery.round != self._told:
             self._told = discovery.round

@@ -122,7 +122,7 @@ def _run(
     try:
         peer.follow(running.home.discovery(peer, clock()) if graph is None else graph)
         running.tell = lambda peer: _tell(peer, say)
-        running.over = over
+        running.over, running.warn = over, say
         if watch is not None:
             running.watch = watch
         done = running.until_done(stay, seconds)

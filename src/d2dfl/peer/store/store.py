@@ -59,6 +59,7 @@ class Store:
             self.head = self._last_line()
         except sqlite3.DatabaseError as error:
             raise UserError(f"cannot use the store {path}: {error}") from None
+        self.full = ""  # why the last transaction could not be written; empty where it was
         self.changes = 0  # transactions that were ended: whoever watches the content asks only when this has moved
 
     def _prepare(self, path: Path | str, read_only: bool) -> None:
@@ -128,9 +129,10 @@ class Store:
                     self.db.execute("ROLLBACK")
                 self.head = self._last_line()  # a disk can fail when all is written already: then it has happened
             if isinstance(error, sqlite3.OperationalError) and error.sqlite_errorcode & 0xFF in UNABLE:
-                raise StoreFullError(str(error)) from None
+                self.full = str(error)
+                raise StoreFullError(self.full) from None
             raise
-        self.changes += 1
+        self.changes, self.full = self.changes + 1, ""
 
     # What is asked.
 
