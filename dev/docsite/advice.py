@@ -89,6 +89,7 @@ ADVICE = (
     ("has no number", "sign it again with `d2dfl peer policy --sign`"),
     ("holds a rule that is none", "sign it again with `d2dfl peer policy --sign`"),
     ("the audit of", f"{REASON}somebody changed the store; take a copy of it before anything else"),
+    ("cannot note the training", f"{REASON}end the other process, or make room, and train again"),
     ("cannot use the store", f"{REASON}end the other process, or give another store"),
     ("the store of", f"{REASON}take a backup, if there is one"),
     ("is not a run folder", "give a folder that `run`, `compare`, `reproduce`, or `discover --out` has made"),

@@ -129,7 +129,7 @@ def _pipeline(compiler: type[Compiler]) -> dict[str, Any]:
 def kernel(function: Any = None, **options: Any) -> Any:
     """Compile a function when it is first called, without Python's objects: `@kernel`, or `@kernel(nogil=True)`.
 
-    Options are those of numba.njit.
+    Options are those of numba.njit. What may take longer than a moment has `nogil`: else whoever watches a run waits for its end.
     """
     if function is None:
         return lambda function: kernel(function, **options)

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from d2dfl.progress import silent
@@ -21,6 +20,7 @@ SHARE = 0.0012  # of each record; there are six at once
 FORMING = 0.008  # of links that form: while devices negotiate hardly anything else is drawn
 ELSEWHERE = 0.003  # where other processes do the work, one at least, by the clock on the wall; there are five
 LEAST_S = 0.25  # between two drawings of a record
+FIRST_S = 0.03  # a first drawing is charged at most so much: places of devices and names are found once
 Build = Callable[[], Any]  # gives plain values
 Clock = Callable[[], float]
 
@@ -35,7 +35,7 @@ class Part:
     built: int = 0  # the version of the text
     at_s: float = -LEAST_S  # when that was
     paid_s: float = 0.0  # by the clock of the run: when it may be built again
-    cost_s: float = inf  # of the last drawing
+    cost_s: float = FIRST_S  # of the last drawing
     share: float = SHARE
 
 

@@ -148,7 +148,7 @@ def _take_turn(
     return changed
 
 
-@kernel
+@kernel(nogil=True)
 def take_turns(
     board: Any,
     gauss: Any,

@@ -22,7 +22,7 @@ def random_slot(board: Any, receiver: Any, draw: Any) -> Any:
     return pick if pick < slots and board.candidates[receiver, pick] >= 0 else NO_LINK
 
 
-@kernel
+@kernel(nogil=True)
 def usual_change(board: Any, terms: Any, play: Any, key: Any, rounds: Any) -> Any:
     """Mean size of the changes that random links make to N times the objective, as one follows the other."""
     devices, edges = play.slots.shape
@@ -37,7 +37,7 @@ def usual_change(board: Any, terms: Any, play: Any, key: Any, rounds: Any) -> An
     return whole / max(made, 1)
 
 
-@kernel
+@kernel(nogil=True)
 def anneal(board: Any, terms: Any, play: Any, key: Any, sweeps: Any, hot: Any, cold: Any, free: Any) -> None:
     """Metropolis sweeps over all links, the temperature falling geometrically from hot to cold."""
     devices, edges = play.slots.shape
@@ -81,7 +81,7 @@ def best_response(board: Any, terms: Any, play: Any, receiver: Any, edge: Any, f
     return best_change if best != old else 0.0
 
 
-@kernel
+@kernel(nogil=True)
 def descend(board: Any, terms: Any, play: Any, free: Any) -> Any:
     """Best responses in turn until none changes anything. Returns N times the objective."""
     devices, edges = play.slots.shape

@@ -70,7 +70,7 @@ def _exp3(board: Any, log_weight: Any, chance: Any, device: Any, draw: Any, mixi
     return pick
 
 
-@kernel
+@kernel(nogil=True)
 def _train(
     board: Any,
     terms: Any,

@@ -113,7 +113,7 @@ def _pick(board: Any, total: Any, count: Any, rows: Any, device: Any, temperatur
     return chosen
 
 
-@kernel
+@kernel(nogil=True)
 def _train(board: Any, terms: Any, rules: Any, work: Any, radio: Any, policies: Any, keys: Any, stage: Any) -> None:
     """Rounds of a stage: its first step, the one after its last, its temperature."""
     first, last, temperature = stage

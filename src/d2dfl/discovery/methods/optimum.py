@@ -152,7 +152,7 @@ def _choose(board: Any, terms: Any, play: Any, device: Any, links: Any) -> None:
         set_link(board, terms, play, device, np.int64(edge), links[edge])
 
 
-@kernel
+@kernel(nogil=True)
 def _branch(board: Any, terms: Any, play: Any, tree: Any, found: Any, best: Any) -> Any:
     """Depth-first over the devices, best-bounded choices first. Returns the best value, the nodes visited, and whether
     the search was complete."""

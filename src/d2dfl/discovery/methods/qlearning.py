@@ -92,7 +92,7 @@ def _fetch(total: Any, visits: Any, weight: Any, block: Any, chosen: Any, played
     return read
 
 
-@kernel
+@kernel(nogil=True)
 def train(
     board: Any, terms: Any, rules: Any, tables: Any, work: Any, keys: Any, first: Any, last: Any, temperature: Any
 ) -> None:
