@@ -232,7 +232,8 @@ def main() -> None:
         collected[name] = {**result, "targets": {} if options.quick else verdicts(name, result)}
         for row in result["table"].values():
             collected.setdefault("versions", {})[row["title"].partition(",")[0]] = row["version"]
-    print("\nversions: " + "; ".join(f"{system}: {known}" for system, known in collected.get("versions", {}).items()))
+    if versions := collected.get("versions"):
+        print("\nversions: " + "; ".join(f"{system}: {known}" for system, known in versions.items()))
     if options.json:
         options.json.write_text(json.dumps(collected, indent=1))
 
