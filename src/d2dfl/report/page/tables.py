@@ -36,12 +36,16 @@ def _head(text: str, meaning: str) -> Html:
 
 
 def _explained(table: Table) -> Html:
-    """Heads that mean the same are said once."""
+    items = [part for heads, meaning in said_once(table) for part in (tag("dt", heads), tag("dd", meaning))]
+    return tag("details", tag("summary", "What the columns say"), tag("dl", *items), class_="columns")
+
+
+def said_once(table: Table) -> list[tuple[str, str]]:
+    """Heads with what they stand for; those that mean the same together."""
     groups: dict[str, list[str]] = {}
     for column, meaning in table.explained:
         groups.setdefault(meaning, []).append(column)
-    items = [part for meaning, heads in groups.items() for part in (tag("dt", ", ".join(heads)), tag("dd", meaning))]
-    return tag("details", tag("summary", "What the columns say"), tag("dl", *items), class_="columns")
+    return [(", ".join(heads), meaning) for meaning, heads in groups.items()]
 
 
 def _named(text: str, names: Colours) -> Html:
