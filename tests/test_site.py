@@ -151,6 +151,17 @@ def test_every_message_is_on_its_page(site: Path) -> None:
         assert first in shown
 
 
+def test_sentences_that_a_function_makes_or_of_which_one_is_chosen_are_messages_too(site: Path) -> None:
+    shown = Page(site / "reference" / "messages.html").words
+    for text in (
+        "is not on this machine",  # the first message of many: a data set that nobody has fetched
+        "holds no links",
+        "holds drop and rss",
+        "asks for more of some classes than there is",
+    ):
+        assert text in shown
+
+
 def test_every_message_says_what_to_do(site: Path) -> None:
     text = (site.parent / "pages" / "reference" / "messages.md").read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]

@@ -44,7 +44,6 @@ ADVICE = (
     ("saved state is of a model", "resume with the model that the run began with"),
     ("workers must be", "give a whole number from 1 on"),
     ("threads must be", "give a whole number from 1 on"),
-    ("or another folder", "run with the settings that the folder has, or give another --out"),
     ("nothing was changed", "do what the sentence before it says"),
     ("has no EXPERIMENT", "let the script name its experiment EXPERIMENT"),
     ("expected.toml has no quantity", "write the quantity into expected.toml, or take one that is there"),
@@ -70,6 +69,10 @@ ADVICE = (
     ("the address … will not do", "give HOST:PORT, with a port from 1 to 65535"),
     ("has the address", "give HOST:PORT, with a port from 1 to 65535"),
     ("listen is", "give HOST:PORT, with a port from 1 to 65535"),
+    (
+        "asks for more of some classes",
+        "give fewer labels, fewer devices, or as few datapoints a device as the message says",
+    ),
     ("there never was a datapoint", "give a number of the range that the message names"),
     ("has no key of the devices", "let all devices take part from the beginning of the sum"),
     ("the store holds the label", "add the label to peer.toml, or export those datapoints first"),

@@ -1,8 +1,9 @@
 """Every sentence with which d2dfl refuses something, from the code: nearly all say what to do behind a colon."""
 
 import ast
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import d2dfl
@@ -57,11 +58,36 @@ def messages_page() -> str:
 
 def sentences(path: Path) -> Iterator[str]:
     """Of one file; what is filled in shows as …"""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    says = {node.name: _returned(node) for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ERRORS and node.args:
-            text = MADE.get(node.func.id, _first)(node.args)
-            if re.search(r"\w{3}", text):
-                yield text
+            made = MADE.get(node.func.id)
+            texts = [made(node.args)] if made else _texts(node.args[0], says)
+            yield from (text.removeprefix("…; ") for text in texts if re.search(r"\w{3}", text))
+
+
+def _returned(function: ast.FunctionDef) -> list[ast.expr]:
+    return [node.value for node in ast.walk(function) if isinstance(node, ast.Return) and node.value is not None]
+
+
+def _texts(node: ast.expr, says: Mapping[str, Sequence[ast.expr]]) -> list[str]:
+    """Every sentence that an expression may be: one of two, or what a function of the same file returns."""
+    if isinstance(node, ast.IfExp):
+        return [*_texts(node.body, says), *_texts(node.orelse, says)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in says:
+        return [text for value in says[node.func.id] for text in _texts(value, {})]
+    if isinstance(node, ast.JoinedStr):
+        return ["".join(parts) for parts in itertools.product(*(_filled(part, says) for part in node.values))]
+    return [_text(node)]
+
+
+def _filled(part: ast.expr, says: Mapping[str, Sequence[ast.expr]]) -> list[str]:
+    """What stands in one place of a text: sentences if that is what they are, else …"""
+    if isinstance(part, ast.FormattedValue):
+        found = _texts(part.value, says)
+        return found if any(": " in text for text in found) else ["…"]
+    return [_text(part)]
 
 
 def _missing(arguments: list[ast.expr]) -> str:
@@ -74,10 +100,6 @@ def _in_row(arguments: list[ast.expr]) -> str:
     """Likewise."""
     what, _, advice = map(_text, arguments)
     return f"{what} in row …: {advice}"
-
-
-def _first(arguments: list[ast.expr]) -> str:
-    return _text(arguments[0])
 
 
 def _text(node: ast.expr) -> str:

@@ -13,6 +13,7 @@ from browser import NEEDED, Tab, chromium
 from contrast import CONTRAST
 from d2dfl import Network, discover, preset
 from d2dfl.discovery.trace import Trace
+from d2dfl.experiment.findings.summary import graph_findings
 from d2dfl.live.page import live_page
 from d2dfl.live.server import LiveServer, served
 from d2dfl.live.stand import Stand
@@ -240,6 +241,29 @@ def test_who_opens_the_page_after_the_run_sees_training_first(window: Tab) -> No
             window.open(server.address)
             window.wait(f"{SAID}.includes('Over.')")
             assert window.run(order)[0] == ("negotiation" if again else "training")
+    assert window.errors == []
+
+
+def test_a_discovery_alone_shows_no_empty_section(window: Tab) -> None:
+    """Nobody trains in it, and nothing has moved; columns of its table are explained, also when numbers change."""
+    window.errors.clear()
+    stand = Stand()
+    view = DiscoveryView(stand)
+    view.begin(CONFIG, ())
+    trace = Trace(lambda: view.negotiate(trace))
+    result = discover(Network.generate(CONFIG, 0), CONFIG, trace=trace)
+    view.found(trace)
+    put_findings(stand, graph_findings([result], None))
+    headings = (
+        "[...document.querySelectorAll('section > h2')].filter((it) => it.checkVisibility()).map((it) => it.innerText)"
+    )
+    with served(stand, live_page("Who should receive from whom", replay=True)) as server:
+        server.tell("Over.")
+        opened(window, server)
+        assert window.run(headings) == ["Links, as devices negotiate", "In numbers", "Who sends to whom"]
+        assert window.text("#table summary") == "What the columns say"
+        window.click("#table summary")
+        assert "expected share of datapoints that arrive" in window.text("#table dl")
     assert window.errors == []
 
 

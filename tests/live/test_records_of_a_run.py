@@ -9,6 +9,7 @@ from d2dfl.experiment.folder.store import run_folder
 from d2dfl.live.maps import LivingMap
 from d2dfl.live.records import RunView
 from d2dfl.live.stand import Stand
+from d2dfl.live.views import table_data
 
 CONFIG = preset("best").with_(
     **{
@@ -64,6 +65,20 @@ def test_while_it_trains_all_graphs_are_there(tmp_path: Path) -> None:
     bars = newest["sums"]["energy"][0]
     totals = [sum(part) for part in zip(*bars["values"], strict=True)]  # of the same round as the table's
     assert [f"{total:.2f}" for total in totals] == [value.replace(",", "") for value in joules.values()]
+
+
+def test_a_table_says_what_a_report_says(tmp_path: Path) -> None:
+    """At the end a score is the same number as in the table of the report, and columns are explained."""
+    view, methods, config = Reader(), ["closest"], CONFIG.with_(**{"federation.rounds": 20})
+    with run_folder(tmp_path / "run", plan_of(config, methods, [0])) as record:
+        found = compare(config, methods, [0], record, progress=view.step, observer=view)
+    view.end()
+    table = table_data(view.table())
+    scores = {row[0]: row[table["columns"].index("score")] for row in table["rows"]}
+    assert scores == {row.method: f"{row.score:.3f}" for row in found.rows}
+    said = dict(table["explained"])
+    assert set(said) == {"objective", "sent", "lost", "score", "joules"}
+    assert said["sent"] == "datapoints sent in the exchange as it went, not as it was expected"
 
 
 def test_a_map_of_more_devices_than_stand_apart_can_be_told() -> None:

@@ -19,7 +19,7 @@ from d2dfl import __version__
 from d2dfl.discovery.methods import METHODS
 from d2dfl.report import look as page_look
 from d2dfl.report.drawing import picture as draw
-from d2dfl.report.findings import FEW, FILE, REPRODUCED, Chart, Findings, Line, Verdict
+from d2dfl.report.findings import FEW, FILE, REPRODUCED, UNSAID, Chart, Findings, Line, Verdict
 from d2dfl.report.look import COLOURS, IID_COLOUR, dash_of, logarithmic, palettes, slug, slugs, titles
 from d2dfl.report.page.data import PageEntry
 from d2dfl.report.page.page import STYLES, page
@@ -251,6 +251,19 @@ def test_verdicts_that_are_not_of_the_paper_are_one_number_that_says_what_it_is(
     text = page([PageEntry(Findings("one", "One", verdicts=verdicts), Path(), ())])
     assert 'title="1 nobody can tell, 2 no claim"' in text
     assert "1 reproduced, 1 nobody can tell, 2 no claim." in text
+
+
+def test_what_the_paper_does_not_say_is_not_one_of_its_numbers() -> None:
+    """And every kind of verdict that is counted is explained below its column."""
+    verdicts = (
+        Verdict("a", "ours", "0.3", "0.3", REPRODUCED, 3),
+        Verdict("b", "ours", UNSAID, "0.1", "ahead", 3),
+        Verdict("c", "ours", UNSAID, "0.1", "no claim", 3),
+    )
+    text = page([PageEntry(Findings("one", "One", verdicts=verdicts), Path(), ())])
+    assert "1 number of the paper, 2 beside them of which it says nothing; 3 verdicts." in text
+    for name in (REPRODUCED, "ahead", "no claim"):
+        assert f"<dt>{name}</dt><dd>" in text
 
 
 def test_too_few_seeds_are_said_on_top() -> None:

@@ -160,11 +160,13 @@ def _advice(entry: Entry, fetchable: bool) -> str:
     """How to have a dataset; `fetchable`: nobody has tried to download it yet."""
     form = next((form for form in entry.forms if form.downloads), entry.forms[0])
     archive = f" (or {form.archive.name})" if form.archive else ""
-    fetch = f"fetch it with `d2dfl data fetch {entry.name}`, or " if fetchable and form.downloads else ""
-    return (
-        f"{entry.name} is not on this machine: {fetch}put {form.names()}{archive} from {entry.home} "
-        f"into {files.cache_folder(entry.name)}, or set D2DFL_DATA to the folder that has it"
-    )
+    by_hand = f"{form.names()}{archive} from {entry.home} into {files.cache_folder(entry.name)}"
+    if fetchable and form.downloads:
+        return (
+            f"{entry.name} is not on this machine: fetch it with `d2dfl data fetch {entry.name}`, or put {by_hand}, "
+            "or set D2DFL_DATA to the folder that has it"
+        )
+    return f"{entry.name} is not on this machine: put {by_hand}, or set D2DFL_DATA to the folder that has it"
 
 
 def _check(entry: Entry, raw: Raw, verify: bool) -> None:

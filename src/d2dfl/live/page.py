@@ -80,7 +80,7 @@ def _sections() -> list[Html]:
     return [
         _section("training", "Training", curves),
         _section("numbers", "In numbers", tag("div", id="table")),
-        _section("graphs", "Datapoints that moved", tag("div", id="graphs-map")),
+        _section("graphs", "Who sends to whom", tag("div", id="graphs-map")),
     ]
 
 

@@ -14,6 +14,7 @@ from d2dfl.experiment.comparison import title_of
 from d2dfl.experiment.findings.charts import curve_chart, energy_bars
 from d2dfl.experiment.findings.maps import MANY, layer_of, with_exchange
 from d2dfl.experiment.folder.traces import trace_name
+from d2dfl.experiment.measures import final_score
 from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.experiment.setting import Setting
 from d2dfl.federation import Curves, State
@@ -141,14 +142,25 @@ class RunView(DiscoveryView):
             if self.over
             else ("So far", "means over the seeds that are there by now")
         )
-        return Table(title, columns, tuple(rows), note)
+        return Table(title, columns, tuple(rows), note, self._meanings())
+
+    def _meanings(self) -> tuple[str, ...]:
+        """What the columns say."""
+        return (
+            *("", "", "", "mean reward of all devices, as discovery expects it"),
+            *(
+                "datapoints sent in the exchange as it went, not as it was expected",
+                "those of them that did not arrive",
+            ),
+            *("", "mean of the last fifth of the curve so far", f"until that round, {self.config.energy.radio} radio"),
+        )
 
     def _row(self, mine: Sequence[int]) -> tuple[str, ...]:
         items = [self.items[place] for place in mine]
         found = [item.discovery for item in items if item.discovery is not None]
         moved = [item.exchanged for item in items if item.exchanged is not None]
         trained = [(place, self.curves[place]) for place in mine if place in self.curves]
-        scores = [one[0].scores[one[1] - 1] for _, one in trained if one[1]]
+        scores = [final_score(one[0].scores[: one[1]]) for _, one in trained if one[1]]
         joules = [sum(self._joules(place, one[0], one[2], one[3]).values()) for place, one in trained]
         return (
             str(len(items)),

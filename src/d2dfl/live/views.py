@@ -15,6 +15,7 @@ from d2dfl.live.negotiation import Negotiation
 from d2dfl.live.stand import FORMING, Stand
 from d2dfl.report.findings import Bars, Chart, Findings, Map, Table
 from d2dfl.report.look import palettes, titles
+from d2dfl.report.page.tables import said_once
 from d2dfl.report.page.widgets import bars_data, chart_data
 from d2dfl.terminal import in_time
 
@@ -103,7 +104,8 @@ class DiscoveryView(Observer):
 
 def table_data(table: Table) -> dict[str, Any]:
     """A table as the script writes it."""
-    return {"title": table.title, "columns": table.columns, "rows": table.rows, "note": table.note}
+    shown = {"title": table.title, "columns": table.columns, "rows": table.rows, "note": table.note}
+    return {**shown, "explained": said_once(table)}
 
 
 def one_chart(chart: Chart) -> dict[str, Any]:

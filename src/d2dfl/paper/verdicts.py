@@ -29,14 +29,13 @@ from d2dfl.errors import UserError
 from d2dfl.experiment.measures import LEAST, Array, interval, known, standing
 from d2dfl.paper.results import Shown
 from d2dfl.paper.terms import LEARNERS
-from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, Verdict
+from d2dfl.report.findings import DIRECTION, FEW, NO_CLAIM, NOT, REPRODUCED, UNSAID, Verdict
 from d2dfl.storage import read_text
 from d2dfl.terminal import no_minus_zero
 
 RULE = 2  # number of the rule above and of what quantities measure: records of another one are shown without a verdict
 LEARNER = 1  # number of our learner, raised when it finds other graphs: records of an earlier one say so
 FINER = 2  # more digits, at most, where an end of an interval would be rounded onto no effect
-UNSAID = "not said"  # numbers that belong beside the paper's, which says nothing about them
 TITLES = {learner.name: learner.title for learner in LEARNERS}
 
 

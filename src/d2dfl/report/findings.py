@@ -22,6 +22,9 @@ FILE = "findings.json"
 # What a verdict may be, the best first; without a claim there is a number to show, and nothing to judge.
 REPRODUCED, DIRECTION, NOT = "reproduced", "direction only", "not reproduced"
 FEW, NO_CLAIM = "too few seeds", "no claim"
+UNSAID = (
+    "not said"  # in place of the paper's number: a quantity that belongs beside its own, and of which it says nothing
+)
 AHEAD, BEHIND, UNDECIDED = "ahead", "behind", "nobody can tell"  # where two of the same terms meet
 LARGEST = 1e100  # a larger number was never measured, and its square would not be finite
 Texts = tuple[str, ...]

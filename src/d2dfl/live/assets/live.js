@@ -190,7 +190,7 @@ class LivePage {
     else if (name === "graphs") this.reveal("graphs", () => this.graphs.show({ ...data, title: "Graphs that were found" }));
     else if (name === "table") this.reveal("numbers", () => showTable(at("table"), data));
     else if (name === "sums") Object.entries(data).forEach(([part, one]) => this.show(part, one));
-    else if (this.rows[name]) this.reveal("training", () => this.rows[name].show(data));
+    else if (this.rows[name] && (data.length || this.rows[name].panels.length)) this.reveal("training", () => this.rows[name].show(data));
     if (this.trains) this.lift();
   }
 

@@ -63,7 +63,7 @@ class Row {
 }
 
 // A table; one of the same shape gets other numbers, and stays where it was scrolled to.
-function showTable(box, { title, columns, rows, note }) {
+function showTable(box, { title, columns, rows, note, explained }) {
   const old = box.querySelector("table");
   if (old && old.rows.length === rows.length + 1 && old.rows[0].cells.length === columns.length) {
     rows.forEach((row, index) => row.forEach((text, place) => (old.rows[index + 1].cells[place].textContent = text)));
@@ -76,6 +76,11 @@ function showTable(box, { title, columns, rows, note }) {
   const line = ([name, ...cells]) => html("tr", {}, html("th", { scope: "row" }, name), cells.map((text) => html("td", {}, text)));
   const table = html("table", { class: "numbers" }, head, html("tbody", {}, rows.map(line)));
   const scroll = html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
-  box.replaceChildren(html("figure", {}, html("figcaption", {}, title), scroll, html("p", { class: "note" }, note)));
+  const parts = [html("figcaption", {}, title), scroll];
+  if (explained.length) {
+    const said = explained.flatMap(([heads, meaning]) => [html("dt", {}, heads), html("dd", {}, meaning)]);
+    parts.push(html("details", { class: "columns" }, html("summary", {}, "What the columns say"), html("dl", {}, said)));
+  }
+  box.replaceChildren(html("figure", {}, parts, html("p", { class: "note" }, note)));
   hinted(scroll);
 }

@@ -1,5 +1,7 @@
 """Tables as markup. The page's script makes them sortable, offers them as CSV and says where more is to the side."""
 
+from collections.abc import Iterable
+
 from d2dfl.report.findings import Table
 from d2dfl.report.look import Colours, slug
 from d2dfl.report.page.html import Html, tag
@@ -24,7 +26,7 @@ def table_figure(table: Table, names: Colours) -> Html:
     inside = tag("table", tag("thead", head), tag("tbody", *rows), class_="numbers", data_name=slug(table.title))
     parts = [boxed(inside, look)]
     if table.explained:
-        parts.append(_explained(table))
+        parts.append(explained_list(said_once(table)))
     if table.note:
         parts.append(tag("p", table.note, class_="note"))
     return tag("figure", tag("figcaption", table.title), *parts, class_="table")
@@ -35,13 +37,18 @@ def _head(text: str, meaning: str) -> Html:
     return tag("th", text, scope="col", **more)
 
 
-def _explained(table: Table) -> Html:
-    """Heads that mean the same are said once."""
+def explained_list(meanings: Iterable[tuple[str, str]]) -> Html:
+    """What heads stand for, to be unfolded."""
+    items = [part for heads, meaning in meanings for part in (tag("dt", heads), tag("dd", meaning))]
+    return tag("details", tag("summary", "What the columns say"), tag("dl", *items), class_="columns")
+
+
+def said_once(table: Table) -> list[tuple[str, str]]:
+    """Heads with what they stand for; those that mean the same together."""
     groups: dict[str, list[str]] = {}
     for column, meaning in table.explained:
         groups.setdefault(meaning, []).append(column)
-    items = [part for meaning, heads in groups.items() for part in (tag("dt", ", ".join(heads)), tag("dd", meaning))]
-    return tag("details", tag("summary", "What the columns say"), tag("dl", *items), class_="columns")
+    return [(", ".join(heads), meaning) for meaning, heads in groups.items()]
 
 
 def _named(text: str, names: Colours) -> Html:

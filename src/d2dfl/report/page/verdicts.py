@@ -13,14 +13,27 @@ from d2dfl.report.findings import (
     NOT,
     REPRODUCED,
     UNDECIDED,
+    UNSAID,
     Findings,
     Verdict,
 )
 from d2dfl.report.page.html import Html, join, tag
-from d2dfl.report.page.tables import boxed
+from d2dfl.report.page.tables import boxed, explained_list
 from d2dfl.terminal import UNKNOWN
 from d2dfl.words import counted
 
+# What the words of verdicts stand for; the rule to the letter is in docs/reproduce.md.
+NEXT = "ours against the next best method on the same terms; the paper does not say"
+MEANINGS = {
+    REPRODUCED: "the 95 % interval over seeds is on the side that the paper claims, and its number is reached or inside a narrow interval",
+    DIRECTION: "the interval is on that side, but the number is beyond it, or the interval is as wide as the claimed effect",
+    NOT: "the interval reaches no effect, or lies on the other side",
+    AHEAD: NEXT,
+    UNDECIDED: NEXT,
+    BEHIND: NEXT,
+    FEW: "fewer than three seeds",
+    NO_CLAIM: "the paper does not say",
+}
 COLUMNS = 4  # learners that have one each
 # What a verdict says by more than its colour.
 SIGNS = {REPRODUCED: "✓", DIRECTION: "≈", NOT: "✕"}
@@ -56,7 +69,7 @@ def overview(records: Sequence[tuple[Findings, str]]) -> Html:
         "header",
         tag("h2", "All verdicts", id="overview-title"),
         tag("p", verdict_sentence(verdicts), class_="takeaway"),
-        tag("p", f"{len(rows)} numbers of the paper, {len(verdicts)} verdicts.", class_="setting"),
+        tag("p", _amounts(rows, len(verdicts)), class_="setting"),
         _switch(verdicts),
         *(_said(view, mine) for view, mine in _views(verdicts).items()),
     )
@@ -68,6 +81,13 @@ def overview(records: Sequence[tuple[Findings, str]]) -> Html:
     )
     matrix = _matrix(verdicts)
     return tag("section", heading, matrix, index, everything, id="overview", aria_labelledby="overview-title")
+
+
+def _amounts(rows: Sequence[VerdictRow], verdicts: int) -> str:
+    """How many quantities there are: the paper's, and those beside them of which it says nothing."""
+    unsaid = sum(row.results[0].paper == UNSAID for row in rows)
+    more = f", {unsaid} beside them of which it says nothing" if unsaid else ""
+    return f"{counted(len(rows) - unsaid, 'number')} of the paper{more}; {counted(verdicts, 'verdict')}."
 
 
 def _views(verdicts: Sequence[Verdict]) -> dict[str, list[Verdict]]:
@@ -110,7 +130,11 @@ def _matrix(verdicts: Sequence[Verdict]) -> Html:
         body.append(tag("tr", tag("th", name, scope="row"), *cells, **_marked(name)))
     head = _head(["System", *kinds])
     inside = tag("table", head, tag("tbody", *body), class_="numbers matrix", data_name="verdicts-by-system")
-    return tag("figure", tag("figcaption", "For whom the paper's numbers hold"), boxed(inside), class_="table")
+    groups: dict[str, list[str]] = {}
+    for kind in kinds:
+        groups.setdefault(MEANINGS.get(kind, ""), []).append(kind)
+    said = explained_list((", ".join(names), meaning) for meaning, names in groups.items() if meaning)
+    return tag("figure", tag("figcaption", "For whom the paper's numbers hold"), boxed(inside), said, class_="table")
 
 
 def _marked(system: str) -> dict[str, str]:
