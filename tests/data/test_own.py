@@ -254,6 +254,7 @@ REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("devices cannot be 0", (X, CLASSES, DEVICE), {"devices": 0}),
     ("device holds text and numbers, such as '1' and 1", (X, CLASSES, [1, "1"] * (ROWS // 2)), {}),
     ("y holds text and numbers, such as '1' and 1", (X, [1, "1"] * (ROWS // 2), DEVICE), {}),
+    ("such as '1' and 0: give", (X, CLASSES, [np.int64(0), "1"] * (ROWS // 2)), {}),
     ("device holds text and numbers", (X, CLASSES, np.array([1, "1"] * (ROWS // 2), dtype=object)), {}),
     ("devices holds text and numbers", (X, CLASSES, DEVICE), {"devices": [0, 1, 2, 3, "1"]}),
     ("X, column 'b', holds 'u' in row 1", (Frame(a=X[:, 0], b=["1.5", "u"] * (ROWS // 2)), CLASSES, DEVICE), {}),

@@ -119,6 +119,8 @@ def bad_files(folder: Path) -> dict[str, tuple[Path, str]]:
         "blank.csv": ('a,label,device\n\n1,"x\ny",0\n\n2,,0\n', "y holds no label in line 6"),
         "nobody.csv": ("a,label,device\n1,x,0\n\n2,y,\n", "device names nobody in line 4"),
         "text.csv": ("a,b,label,device\n1,u,x,0\n2,v,y,1\n", "column 'b', holds 'u' in line 2"),
+        "zero.csv": ("a,label,device\n1,x,0\n2\0,y,1\n", "holds a zero byte in line 3"),
+        "nothing.csv": ("label,device\nx,0\ny,1\n", "X has no columns beside those of labels and devices: give"),
         "nolabel.csv": ("a,label,device\n1,x,0\n2,,1\n", "y holds no label in line 3"),
     }
     found = {}

@@ -96,6 +96,7 @@ def _check_one_kind(name: str, values: Any) -> None:
     text = next((value for value in values if isinstance(value, str)), None)
     number = next((value for value in values if isinstance(value, int | np.integer)), None)
     if text is not None and number is not None:
+        number = int(number)  # not np.int64(0)
         raise UserError(f"{name} holds text and numbers, such as {text!r:.40} and {number!r:.40}: give one kind")
 
 
@@ -151,7 +152,8 @@ def _from_table(table: Any, targets: Any, device: Any, optional: bool = False) -
         )
     features = {name: column for name, column in columns.items() if name not in taken}
     if not features:
-        raise UserError(f"X has no columns beside {listed(taken)}: give some to learn from")
+        beside = listed(taken) if taken else "those of labels and devices"
+        raise UserError(f"X has no columns beside {beside}: give some to learn from")
     names = _class_names(table, targets) if isinstance(targets, str) else ()
     return Arrays(
         _joined(features),

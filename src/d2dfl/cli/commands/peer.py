@@ -23,7 +23,11 @@ Graph = Annotated[
 def init(
     name: Annotated[str, typer.Option(help="What people call this device.", show_default=False)],
     data: Annotated[
-        str, typer.Option(help="Folder with .npz shards (inputs, targets), or FILE.py:FUNCTION.", show_default=False)
+        str,
+        typer.Option(
+            help="Folder with .npz shards (inputs, targets), or FILE.py:FUNCTION; as seen from --home.",
+            show_default=False,
+        ),
     ],
     labels: Annotated[
         str, typer.Option(help="How many labels there are, or their names by commas; the same on every device.")

@@ -121,6 +121,9 @@ def _csv(path: Path) -> tuple[dict[str, Any], list[int]]:
     """Columns by name: whole numbers, numbers, or text where any cell is no number. Empty lines are passed over."""
     text = read_text(path, "a table in CSV with a line of names first")
     check_memory(20.0 * len(text), f"{path} needs", "give it as .npz")
+    if "\0" in text:  # NumPy would drop it at the end of a cell, and 1 and 1\0 become one
+        where = text.count("\n", 0, text.index("\0")) + 1
+        raise UserError(f"{path} holds a zero byte in line {where:,}: give a table in CSV with a line of names first")
     first = text.partition("\n")[0]
     delimiter = max(DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
