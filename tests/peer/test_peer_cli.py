@@ -86,6 +86,10 @@ def test_from_nothing_to_a_preview(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert {line[:5].strip() for line in capsys.readouterr().out.splitlines()} == {"ok"}
     assert call(monkeypatch, "fleet", "status", "--json") == 0
     assert [item["name"] for item in json.loads(capsys.readouterr().out)] == ["hall", "kitchen"]
+    assert call(monkeypatch, "fleet", "status", "--json", "kitchen") == 0
+    assert [item["name"] for item in json.loads(capsys.readouterr().out)] == ["kitchen"]
+    assert call(monkeypatch, "peer", "status", "--json", "--home", "kitchen") == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "kitchen"
     assert call(monkeypatch, "peer", "status", "--home", "kitchen") == 0
     assert "holds 6 (cat: 2, dog: 2, fox: 2)" in capsys.readouterr().out
     seen = {"probes": 3, "heard": 3, "loss": 0.0, "round_trip_s": 0.0021}
@@ -356,6 +360,20 @@ def test_a_preview_is_what_a_run_gives(monkeypatch: pytest.MonkeyPatch, most: in
     write_graph([[2.0, 2.0, 0.0]], [[0, 2]])
     again = {row["label"]: row["would_give"] for row in preview(Home(kitchen.folder), Path("graph.json"))}
     assert again == {label: 2 - said.get(("attic", label), 0) for label in ("cat", "dog")}
+
+
+def test_a_graph_with_devices_that_are_in_no_roster_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was named: nobody has looked for one, and who answers does not matter."""
+    pytest.importorskip("zenoh", reason="no zenoh: pip install 'd2dfl[peer]'")
+    home = broken(monkeypatch)
+    write_graph([[1.0, 0.0, 0.0]], [[0, 9]])
+    capsys.readouterr()
+    assert call(monkeypatch, "peer", "run", "--graph", "graph.json", "--for", "1", "--home", "kitchen") == 2
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert said.startswith("d2dfl: the graph has more devices than the roster here: nothing has moved; take the newer")
+    assert sum(home.store(read_only=True).counts().values()) == 6
 
 
 def test_a_preview_under_an_older_policy_is_refused(

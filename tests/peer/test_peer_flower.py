@@ -68,6 +68,11 @@ def test_nothing_is_told_to_anybody_and_the_app_is_whole(script: ModuleType, tmp
         assert (APP / f"{place.partition(':')[0].replace('.', '/')}.py").is_file()
 
 
+def test_the_extra_brings_the_flower_that_the_script_installs() -> None:
+    extras = tomllib.loads((APP.parents[1] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras["flower"]) <= set((APP / "requirements.txt").read_text().splitlines())
+
+
 def test_without_a_fleet_it_says_how_to_have_one(tmp_path: Path) -> None:
     said = subprocess.run(
         [sys.executable, str(APP / "run.py"), str(tmp_path)], capture_output=True, text=True, check=False

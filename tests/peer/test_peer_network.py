@@ -25,7 +25,7 @@ from d2dfl.peer.identity.boxes import KeyBox
 from d2dfl.peer.identity.certificates import authority, certify
 from d2dfl.peer.identity.keys import Key
 from d2dfl.peer.identity.roster import Member
-from d2dfl.peer.transports.zenoh import ZenohTransport, free_ports
+from d2dfl.peer.transports.zenoh import ZenohTransport, _config, free_ports
 from d2dfl.peer.wire.frames import LARGEST_FRAME
 from d2dfl.rng import stream
 from peer_kills import Pair, kill_round
@@ -180,6 +180,28 @@ def test_members_hear_each_other_and_intruders_are_kept_out(tmp_path: Path) -> N
         assert arrives(ends.open[1], first, inbox, b"still here", PATIENCE_S)
     finally:
         ends.close()
+
+
+def test_nothing_looks_for_others_shares_memory_or_outlives_its_certificate(tmp_path: Path) -> None:
+    """As zenoh itself understands what it is given: a setting that it does not know would be an error."""
+    import zenoh
+
+    files = {part: tmp_path / part for part in ("key", "certificate", "authority")}
+    config = zenoh.Config.from_json5(json.dumps(_config("127.0.0.1:7447", ["127.0.0.1:7448"], files)))
+    wanted = {
+        "mode": "peer",
+        "listen/endpoints": ["tls/127.0.0.1:7447"],
+        "scouting/multicast/enabled": False,
+        "scouting/gossip/enabled": False,
+        "transport/shared_memory/enabled": False,
+        "transport/link/protocols": ["tls"],
+        "transport/link/tls/enable_mtls": True,
+        "transport/link/tls/verify_name_on_connect": True,
+        "transport/link/tls/close_link_on_expiration": True,
+        "access_control/enabled": True,
+        "access_control/default_permission": "deny",
+    }
+    assert {name: json.loads(config.get_json(name)) for name in wanted} == wanted
 
 
 def test_frames_that_are_not_handed_on_are_counted_by_reason(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What the commands of a fleet do."""
 
 import io
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ import numpy as np
 from d2dfl.cli.output import say
 from d2dfl.cli.peer import showing
 from d2dfl.errors import UserError
+from d2dfl.peer import reports
+from d2dfl.peer.home import Home
 from d2dfl.peer.owner import FleetFolder, read_request
 from d2dfl.storage import check_output, write_whole
 from d2dfl.terminal import plain
@@ -55,7 +58,11 @@ def status_and_print(homes: list[Path], as_json: bool) -> None:
     found = homes or sorted(path.parent for path in Path().glob("**/peer.toml"))[:1000]
     if not found:
         raise UserError("there is no peer's folder here: name some")
-    showing.status_and_print(found, as_json)
+    peers = [reports.status(Home(folder)) for folder in found]
+    if as_json:  # a list, also of one
+        sys.stdout.write(json.dumps(peers, indent=1) + "\n")
+    else:
+        showing.print_status(peers)
 
 
 def network_and_print(exports: list[Path], save: Path, trace: Path | None, folder: Path) -> None:

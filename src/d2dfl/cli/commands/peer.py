@@ -127,7 +127,7 @@ def status(as_json: Json = False, home: HomeFolder = HERE) -> None:
     """What this device holds, gave, got and waits for."""
     from d2dfl.cli.peer.showing import status_and_print
 
-    status_and_print([home], as_json)
+    status_and_print(home, as_json)
 
 
 @peer_app.command("audit")

@@ -14,6 +14,11 @@ def run_and_print(folder: Path, graph: Path | None, stay: bool, seconds: float, 
         result = service.run(home, graph, stay=stay, seconds=seconds, moves=moves, say=say)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("everything that was agreed is kept: the next start goes on") from None
+    if not result.found and (graph or home.settings.graph):  # then nobody had to look for one
+        raise UserError(
+            "the graph has more devices than the roster here: nothing has moved; "
+            "take the newer roster with d2dfl peer join, or run with another device that brings it"
+        )
     if not result.found:
         raise UserError(
             f"found no graph with the others in {seconds:g} s: nothing has moved; `d2dfl peer check` says who answers"

@@ -5,7 +5,7 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from d2dfl.cli.output import say
 from d2dfl.errors import UserError
@@ -58,11 +58,16 @@ def preview_and_print(folder: Path, graph: Path | None) -> None:
         sys.stdout.write("nothing would go from this device: no link, no datapoint or nobody else in the roster\n")
 
 
-def status_and_print(folders: list[Path], as_json: bool) -> None:
-    found = [reports.status(Home(folder)) for folder in folders]
+def status_and_print(folder: Path, as_json: bool) -> None:
+    found = reports.status(Home(folder))
     if as_json:
-        sys.stdout.write(json.dumps(found if len(found) > 1 else found[0], indent=1) + "\n")
-        return
+        sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    else:
+        print_status([found])
+
+
+def print_status(found: list[dict[str, Any]]) -> None:
+    """Peers as people read them, one after the other."""
     for item in found:
         held = ", ".join(f"{label}: {number}" for label, number in item["holds"].items()) or "nothing"
         sys.stdout.write(
