@@ -104,6 +104,16 @@ def test_what_a_user_needs_is_documented_and_typed() -> None:
             assert all(one.annotation is not one.empty for one in signature.parameters.values()), name
 
 
+def test_what_comes_back_shows_itself_in_a_line() -> None:
+    """Also where one record is asked for out of another: no arrays."""
+    done = found()
+    moved = d2dfl.exchange(done.graph, HELD, POINTS, np.zeros((3, 3)), seed=0)
+    for thing in (done, done.network, done.graph, done.evaluation, moved):
+        assert len(repr(thing)) < 200, type(thing)
+        assert "array(" not in repr(thing)
+        assert "<table>" in thing._repr_html_()
+
+
 def test_training_alone_loads_no_compiler() -> None:
     """It would take half a second and 130 MB that a federation of large networks has no use for."""
     code = (

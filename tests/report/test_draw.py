@@ -244,3 +244,5 @@ def test_graphs_and_networks_draw_themselves(tmp_path: Path) -> None:
     )
     with pytest.raises(UserError, match="12 devices and the network 5"):
         graph.plot(example(5)[0])
+    with pytest.raises(UserError, match="network is a str: give the graph's Network"):
+        graph.plot("graph.png")

@@ -62,8 +62,7 @@ class Discovery:
         before, after = worth.distance_before[metric], worth.distance_after[metric]
         return {
             "links": f"{counted(len(self.graph.edges), 'link')} among {counted(self.network.devices, 'device')}",
-            "objective": f"objective {worth.objective:.4f} (no exchange {worth.no_exchange:.4f})",
-            "expected": f"{worth.datapoints_moved:,.0f} datapoints sent, {worth.datapoints_lost:,.0f} of them lost",
+            **worth.facts(),
             "distance to i.i.d.": f"{metric} to i.i.d. {before:.3f} -> {after:.3f}",
             "messages": f"{self.messages / self.network.devices:,.0f} messages a device",
         }

@@ -13,11 +13,12 @@ from d2dfl.discovery.equations.reward import Terms, local_reward, local_rewards,
 from d2dfl.discovery.equations.worth import clustered_worth
 from d2dfl.network import Network
 from d2dfl.network.graph import Graph
+from d2dfl.notebook import facts_html, line
 
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """What a graph is worth."""
 
@@ -34,6 +35,19 @@ class Evaluation:
     success_probability: float | None  # share of sent datapoints that arrive; None when nothing is sent
     inter_cluster_share: float | None  # share of sent datapoints that cross cluster borders
     agreement: float | None = None  # system agreement, where partitions are data clusters
+
+    def facts(self) -> dict[str, str]:
+        """What a reader wants to know first, each as a phrase."""
+        return {
+            "objective": f"objective {self.objective:.4f} (no exchange {self.no_exchange:.4f})",
+            "expected": f"{self.datapoints_moved:,.0f} datapoints sent, {self.datapoints_lost:,.0f} of them lost",
+        }
+
+    def __repr__(self) -> str:
+        return line("Evaluation", *self.facts().values())
+
+    def _repr_html_(self) -> str:
+        return facts_html("Evaluation", self.facts())
 
 
 def graph_of(network: Network, slots: SlotArray, over_ask: bool) -> Graph:

@@ -15,7 +15,7 @@ from d2dfl.network import Network
 from d2dfl.notebook import line, table_html
 from d2dfl.storage import write_whole
 from d2dfl.terminal import plain
-from d2dfl.words import counted
+from d2dfl.words import a_kind, counted
 
 SHOWN = 30  # links in a notebook
 
@@ -82,6 +82,8 @@ class Graph:
 
     def plot(self, network: Network, path: str | Path | None = None) -> "Figure":
         """The graph on its network as a figure; with a path (.png, .svg, .pdf, .html) it is drawn there, too."""
+        if not isinstance(network, Network):
+            raise UserError(f"network is {a_kind(network)}: give the graph's Network, and the path behind it")
         from d2dfl.report.drawing.picture import network_figure
 
         return network_figure(network, self, None if path is None else Path(path))

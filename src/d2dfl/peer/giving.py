@@ -92,7 +92,18 @@ class Giving:
         size = sum(map(len, contents))
         peer.store.apply(
             [
-                Plan(transfer, receiver, peer.keep, round_, numbers, size, salt, whole, labels, int(now // DAY_S)),
+                Plan(
+                    id=transfer,
+                    receiver=receiver,
+                    keep=peer.keep,
+                    round=round_,
+                    pieces=numbers,
+                    size=size,
+                    salt=salt,
+                    digest=whole,
+                    labels=labels,
+                    day=int(now // DAY_S),
+                ),
                 Note("granted", receiver, transfer, len(points), whole, text=f"policy {peer.policy.number}"),
             ],
             now,

@@ -12,7 +12,8 @@ Where partitions are data clusters (Section V-B3), r_k^G has the system agreemen
 (eq. usp_global_reward), so J = mean(r) + gamma * (agreement + alpha_3 * the same sum).
 
 Every equation stands here once. Learners, the game and the measure of a finished graph all call these functions; they
-differ only in how they come by counts, losses and requests.
+differ only in how they come by counts, losses and requests. What needs no compiler (devices that talk, the twin that tests
+hold this against) calls plain/reference.py, where they stand a second time.
 """
 
 from typing import Any, NamedTuple, get_args

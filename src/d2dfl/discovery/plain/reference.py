@@ -100,26 +100,38 @@ def _drop(network: "Network", choice: list[int]) -> list[float]:
     return [float(network.drop[i, s]) if s >= 0 else 0.0 for i, s in enumerate(choice)]
 
 
+def plain_local_reward(reward: RewardConfig, score: float, lost: float) -> float:
+    """r of a device by its g and the sum of loss probabilities over its links (eq. sup_local_reward)."""
+    return reward.diversity_weight * score - reward.reliability_weight * lost
+
+
 def plain_local_rewards(network: "Network", config: Config, moved: PlainExchange, lost: list[float]) -> list[float]:
-    """r of every device (eq. sup_local_reward)."""
+    """r of every device."""
     counts, threshold, population = network.counts.tolist(), network.threshold.tolist(), network.population.tolist()
-    return [
-        config.reward.diversity_weight
-        * plain_score(config.reward, counts[i], moved.after[i], moved.before_loss[i], threshold[i], population)
-        - config.reward.reliability_weight * lost[i]
+    reward = config.reward
+    scores = [
+        plain_score(reward, counts[i], moved.after[i], moved.before_loss[i], threshold[i], population)
         for i in range(network.devices)
     ]
+    return [plain_local_reward(reward, score, cost) for score, cost in zip(scores, lost, strict=True)]
+
+
+def plain_budget_term(reward: RewardConfig, budget: float, taken: float) -> float:
+    """What a reliable cluster earns for what its devices take from outside (R9)."""
+    if reward.budget_rule == "literal":
+        return budget - taken
+    left = (budget - taken) / max(budget, 1.0)
+    return left if reward.budget_rule == "ratio" else min(left, 0.0)
 
 
 def plain_budget_terms(network: "Network", reward: RewardConfig, outside: list[float]) -> list[float]:
-    """What every reliable cluster earns for what its devices take from outside (R9)."""
+    """The budget term of every reliable cluster."""
     used = [0.0] * len(network.budget)
     for device, taken in enumerate(outside):
         used[network.cluster[device]] += taken
-    if reward.budget_rule == "literal":
-        return [budget - taken for budget, taken in zip(network.budget.tolist(), used, strict=True)]
-    left = [(budget - taken) / max(budget, 1.0) for budget, taken in zip(network.budget.tolist(), used, strict=True)]
-    return left if reward.budget_rule == "ratio" else [min(value, 0.0) for value in left]
+    return [
+        plain_budget_term(reward, budget, taken) for budget, taken in zip(network.budget.tolist(), used, strict=True)
+    ]
 
 
 def plain_round(network: "Network", config: Config, choice: list[int]) -> list[float]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from d2dfl.config import RewardConfig
-from d2dfl.discovery.plain.reference import LEAST, plain_score
+from d2dfl.discovery.plain.reference import LEAST, plain_local_reward, plain_score
 
 PRICED = 0.1  # share of what a link brings by which its worth is measured
 List = list[float]
@@ -107,9 +107,9 @@ class Holdings:
         return after, sent, cost
 
     def worth(self, after: List, sent: List, cost: float) -> float:
-        """r of the device (eq. sup_local_reward)."""
+        """r of the device."""
         score = plain_score(self.reward, self.counts, after, sent, self.threshold, self.population)
-        return self.reward.diversity_weight * score - self.reward.reliability_weight * cost
+        return plain_local_reward(self.reward, score, cost)
 
     def standing(self) -> float:
         """r as it stands."""

@@ -3,6 +3,7 @@
 from collections.abc import Set
 from dataclasses import dataclass
 
+from d2dfl.discovery.plain.reference import plain_budget_term
 from d2dfl.discovery.protocol.holdings import Holdings, List, Told
 
 
@@ -22,14 +23,10 @@ class ReliableClusters:
         return holdings.reward.global_weight * holdings.reward.budget_weight != 0.0
 
     def term(self, holdings: Holdings, cluster: int, use: float) -> float:
-        """What a cluster's budget term is worth in N times the objective when it takes so much from outside (R9)."""
+        """What a cluster's budget term is worth in N times the objective when it takes so much from outside."""
         reward = holdings.reward
-        left = self.budget[cluster] - use
-        if reward.budget_rule != "literal":
-            left /= max(self.budget[cluster], 1.0)
-        if reward.budget_rule == "hinge":
-            left = min(left, 0.0)
-        return reward.global_weight * reward.budget_weight * len(self.order[cluster]) * left
+        earned = plain_budget_term(reward, self.budget[cluster], use)
+        return reward.global_weight * reward.budget_weight * len(self.order[cluster]) * earned
 
 
 def nothing_told(holdings: Holdings, slot: int) -> Told:

@@ -159,9 +159,10 @@ class Store:
     def incoming(self, transfer: bytes, sender: bytes) -> Incoming:
         found = self.db.execute(f"SELECT {INCOMING} FROM incoming WHERE id = ?", (transfer,)).fetchone()
         if found is None:
-            return Incoming(transfer, sender, "unknown", 0, 0, 0, 0, b"", b"", ())
-        id_, from_, phase, pieces, points, left, next_, salt, digest, labels = found
-        return Incoming(id_, from_, phase, pieces, points, left, next_, salt, digest, _labels(labels))
+            return Incoming(
+                id=transfer, sender=sender, phase="unknown", pieces=0, points=0, left=0, next=0, salt=b"", digest=b"", labels=()
+            )  # fmt: skip
+        return _incoming(found)
 
     def receiving(self, sender: bytes) -> list[bytes]:
         """Transfers from a sender of which pieces are put aside."""
@@ -318,6 +319,14 @@ def _outgoing(row: tuple[Any, ...]) -> Outgoing:
     return Outgoing(
         id=id_, receiver=receiver, phase=phase, keep=keep, pieces=pieces, points=points, size=size,
         exposed=bool(exposed), salt=salt, digest=digest, labels=_labels(labels),
+    )  # fmt: skip
+
+
+def _incoming(row: tuple[Any, ...]) -> Incoming:
+    id_, sender, phase, pieces, points, left, next_, salt, digest, labels = row
+    return Incoming(
+        id=id_, sender=sender, phase=phase, pieces=pieces, points=points, left=left, next=next_, salt=salt,
+        digest=digest, labels=_labels(labels),
     )  # fmt: skip
 
 
