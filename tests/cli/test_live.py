@@ -86,7 +86,12 @@ def test_a_browser_is_opened_where_there_is_one(tmp_path: Path) -> None:
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     done = subprocess.run(
-        DISCOVER, cwd=tmp_path, env=environment(BROWSER=f"{program} %s"), capture_output=True, text=True, timeout=PATIENCE
+        DISCOVER,
+        cwd=tmp_path,
+        env=environment(BROWSER=f"{program} %s"),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     assert "live, in the browser: http://127.0.0.1:" in done.stderr

@@ -202,9 +202,9 @@ class Fleet:
     def _timer(self, device: Device, peer: Peer) -> None:
         due = peer.timer()
         if due < math.inf:
-            self.at(max(due - self.now, 1e-3), lambda: self._tick(device, peer, due))
+            self.at(max(due - self.now, 1e-3), lambda: self._tick(device, peer))
 
-    def _tick(self, device: Device, peer: Peer, due: float) -> None:
+    def _tick(self, device: Device, peer: Peer) -> None:
         if device.peer is peer and peer.timer() <= self.now:
             self.let(device, lambda running: running.tick(self.now))
 
