@@ -33,7 +33,7 @@ LABELS = ("granted", "granted too", "kept")
 POINTS, SIDE = 240, 4096  # datapoints, and numbers in each: 16 KiB
 RATE = 3_000_000  # bytes a second: a transfer takes a second or more, so that there is a middle to be killed in
 PIECE = 64 * 1024
-LONGEST_S = 90.0
+LONGEST_S = 300.0
 Front = Callable[[int], int]  # the port where a peer listens → the one where others reach it
 
 
@@ -104,7 +104,7 @@ class Pair:
         process = self.running[which]
         if process is not None:
             process.send_signal(how)
-            process.wait(timeout=30)
+            process.wait(timeout=LONGEST_S)
             self.running[which] = None
 
     def ask(self, which: int, question: str) -> list[tuple[object, ...]]:

@@ -26,7 +26,7 @@ import numpy as np
 from d2dfl.config import Config
 from d2dfl.config.presets import preset
 from d2dfl.data import Dataset
-from d2dfl.discovery.methods.agreed import GAINS, WORD_BITS, sums_cost
+from d2dfl.discovery.methods.agreed import GAINS, sums_cost
 from d2dfl.experiment.inputs import data_set
 from d2dfl.experiment.measures import final_score, spread
 from d2dfl.experiment.pipeline import PreparedCell, federations_of, prepare
@@ -34,6 +34,7 @@ from d2dfl.experiment.setting import Setting, setting_of
 from d2dfl.federation import train_many
 from d2dfl.partition.masked.bill import SumCost, masked_sum_cost
 from d2dfl.partition.masked.plan import mask_degree
+from d2dfl.partition.masked.words import WORD_BITS
 from d2dfl.partition.sketches import VALUES, sketched_distances
 
 PLAIN_MESSAGES = 2.0  # a device, which the learner counts itself

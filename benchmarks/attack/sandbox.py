@@ -37,7 +37,7 @@ class Job:
     file_size: int = FILE_SIZE
     kill_after: float = 0.0  # seconds after which it is killed; 0: never
     kill_at: int = 0  # it dies just before this change of its folder; 0: never
-    patience: float = 10.0  # seconds for processes that it leaves behind
+    patience: float = 60.0  # seconds for processes that it leaves behind
     encoding: str = "utf-8"
     environment: dict[str, str] = field(default_factory=dict)
 

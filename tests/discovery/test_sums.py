@@ -20,7 +20,7 @@ from d2dfl.partition.masked.plan import SumPlan, balanced_tree, mask_graph
 from d2dfl.partition.masked.words import FixedPoint
 from fleets import compiled, fleet_of
 
-pytest.importorskip("cryptography")
+pytest.importorskip("cryptography", reason="no cryptography: pip install 'd2dfl[peer]'")
 CONFIG = config_of("best", **{"discovery.edges": 2, "marginal.messages": 60})
 MOST_DATAPOINTS = 2.0**32  # of one label at one device
 COUNTS, GAINS = 0, 1  # numbers of the sums

@@ -14,7 +14,9 @@ from d2dfl import Config, Network, UserError
 from d2dfl.env.vector import REWARDS, VectorGame
 from d2dfl.errors import MissingExtraError
 
-needs_pettingzoo = pytest.mark.skipif(importlib.util.find_spec("pettingzoo") is None, reason="needs the extra env")
+needs_pettingzoo = pytest.mark.skipif(
+    importlib.util.find_spec("pettingzoo") is None, reason="no PettingZoo: pip install 'd2dfl[env]'"
+)
 PAGE = Path(__file__).parents[2] / "docs" / "env.md"
 
 

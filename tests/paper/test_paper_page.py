@@ -1,20 +1,18 @@
 """PAPER.md names things that exist."""
 
+import dataclasses
 import importlib
 import re
 from pathlib import Path
 
 import pytest
 
+from d2dfl.config import Config, split_path
+
 PAGE = Path(__file__).parents[2] / "PAPER.md"
 NAMES = sorted(set(re.findall(r"`(d2dfl(?:\.\w+)+)`", PAGE.read_text(encoding="utf-8"))))
-FIELDS = sorted(
-    set(
-        re.findall(
-            r"`((?:network|channel|reward|discovery|qlearning|marginal)\.\w+)`", PAGE.read_text(encoding="utf-8")
-        )
-    )
-)
+SECTIONS = "|".join(field.name for field in dataclasses.fields(Config))
+FIELDS = sorted(set(re.findall(rf"`((?:{SECTIONS})\.\w+)`", PAGE.read_text(encoding="utf-8"))))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -35,8 +33,6 @@ def test_every_name_resolves(name: str) -> None:
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_every_field_exists(field: str) -> None:
-    from d2dfl.config import split_path
-
     split_path(field)
 
 

@@ -11,7 +11,7 @@ from d2dfl.partition.masked.messages import Kind
 from d2dfl.partition.masked.pads import KeyedPads
 from d2dfl.partition.masked.plan import SumPlan, balanced_tree, mask_graph
 
-pytest.importorskip("cryptography")
+pytest.importorskip("cryptography", reason="no cryptography: pip install 'd2dfl[peer]'")
 
 
 def plan_of(devices: int) -> SumPlan:

@@ -206,7 +206,7 @@ def test_who_stays_takes_a_new_shard_and_ends_with_a_sentence(monkeypatch: pytes
         until(lambda: kinds(home).count("taken-in") == 2)
         assert process.poll() is None  # also after --for, which is of one that does not stay
         process.terminate()
-        assert process.wait(timeout=30.0) == 130
+        assert process.wait(timeout=300.0) == 130
     finally:
         process.kill()
         process.wait()
@@ -219,8 +219,8 @@ def kinds(home: Home) -> list[str]:
 
 
 def until(true: Callable[[], bool]) -> None:
-    """Wait for it, for a minute at most."""
-    end = time.monotonic() + 60.0
+    """Wait for it, for five minutes at most: a busy machine starts a process slowly."""
+    end = time.monotonic() + 300.0
     while not true():
         assert time.monotonic() < end
         time.sleep(0.1)

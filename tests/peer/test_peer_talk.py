@@ -61,7 +61,7 @@ class Fleet:
         store.db.execute("INSERT OR REPLACE INTO facts VALUES ('points', ?)", (len(rows),))
         peer = Peer(
             self.keys[number], self.boxes[number], store, self.roster, self.roster.sealed(self.owner), now,
-            owner=self.owner.public, limits=Limits(hello_s=1.0), labels=self.labels,
+            owner=self.owner.public, limits=Limits(), labels=self.labels,
         )  # fmt: skip
         grants = {}
         for receiver, print_ in enumerate(self.prints):

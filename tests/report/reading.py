@@ -5,10 +5,8 @@ import time
 from pathlib import Path
 
 import demo_findings as demo
-from browser import Tab
+from browser import PATIENCE, Tab
 from d2dfl.report.findings import Findings
-
-LIVE = 200  # waits of a twentieth of a second for a file
 
 
 def demo_folders(root: Path) -> list[Path]:
@@ -49,7 +47,8 @@ def downloaded(tab: Tab, folder: Path, selector: str, number: int = 0) -> Path:
     """Click, and wait for the one file that comes."""
     tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
     tab.click(selector, number)
-    for _ in range(LIVE):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         found = [path for path in folder.iterdir() if path.suffix in (".csv", ".svg")]
         if found:
             return found[0]

@@ -23,6 +23,7 @@ HOST = "127.0.0.1"
 TICK_S = 0.25  # between two looks for something newer
 QUIET_S = 10.0  # after which a stream says that it is still there
 MOST_BROWSERS = 32
+START_S = 60.0  # that the server has to start: a moment, unless the machine is busy
 LAST_WORDS_S = 10.0  # that browsers have at the end, to hear of it
 COMING_S = 15.0  # that a browser which was opened has, to come at all
 HEADERS = {
@@ -111,7 +112,7 @@ class LiveServer:
     def start(self) -> None:
         """Returns when the page can be opened."""
         self._thread.start()
-        wait_for(lambda: self._server.started or not self._thread.is_alive(), LAST_WORDS_S)
+        wait_for(lambda: self._server.started or not self._thread.is_alive(), START_S)
         if not self._server.started:
             raise UserError("the server of the live page did not start")
 

@@ -58,16 +58,13 @@ class Experiment:
     random: bool = True  # False: one seed says all
     trains: bool = True  # False: its cells end before training
 
-    def number_of_seeds(self, scale: str, seeds: int | None = None) -> int:
-        """As many as were asked for, or by default."""
-        return (seeds or self.seeds[scale]) if self.random else 1
-
     def count(self, scale: str) -> int:
         """How many measurements it has, without making a configuration of any."""
         return sum(self._seeds_at(point, scale, None) * len(point.contenders) for point in self.points(scale))
 
     def _seeds_at(self, point: Point, scale: str, seeds: int | None) -> int:
-        return seeds or point.seeds or self.number_of_seeds(scale) if self.random else 1
+        """As many as were asked for, or by default."""
+        return seeds or point.seeds or self.seeds[scale] if self.random else 1
 
     def cells(self, scale: str, seeds: int | None = None) -> list[Cell]:
         """All measurements, in a fixed order."""

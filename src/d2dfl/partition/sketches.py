@@ -24,11 +24,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.partition.masked.words import FixedPoint, Words
+from d2dfl.partition.masked.words import WORD_BITS, FixedPoint, Words
 from d2dfl.rng import stream
 
 VALUES = 32  # real numbers that a sketch has, besides its count
-WORD_BITS = 64  # of the masked sums
 LABELS = 3  # with sketches of fewer there is nothing to put in order
 MOST = 2**24  # datapoints of a label that a device can count in
 LONGEST = 16.0  # times the usual length: no datapoint counts more than one of this length

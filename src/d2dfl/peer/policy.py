@@ -89,17 +89,17 @@ def sign_policy(rules: dict[str, Any], number: int, owner: Signer) -> bytes:
     return seal(KIND, {"number": number, **rules}, owner)
 
 
-def open_policy(data: bytes, owner: bytes, verify: Verify, what: str = "the policy") -> Policy:
+def open_policy(data: bytes, owner: bytes, verify: Verify) -> Policy:
     """A policy that its owner signed."""
-    content, _ = unseal(KIND, data, verify, owner, what)
+    content, _ = unseal(KIND, data, verify, owner, "the policy")
     number = content.get("number")
     if type(number) is not int or not 0 <= number < 1 << 62:
-        raise UserError(f"{what} has no number")
+        raise UserError("the policy has no number")
     try:
         grants = tuple(_rule(item) for item in content["grant"])
         forbids = tuple(_rule(item) for item in content["forbid"])
     except (KeyError, TypeError, ValueError):
-        raise UserError(f"{what} holds a rule that is none") from None
+        raise UserError("the policy holds a rule that is none") from None
     return Policy(number, grants, forbids)
 
 

@@ -12,6 +12,7 @@ from d2dfl.peer.handover.limits import Limits
 from d2dfl.peer.identity.roster import ADDRESS_WANTED, is_address
 from d2dfl.peer.negotiation.settings import DiscoverySettings, read_discovery
 from d2dfl.peer.store.records import Keeping
+from d2dfl.peer.wire.messages import MOST_LABELS
 from d2dfl.storage import read_text
 
 LIMITS = {  # peer.toml → bounds
@@ -22,7 +23,6 @@ LIMITS = {  # peer.toml → bounds
     "piece_bytes": (1 << 10, 1 << 20),
 }
 SETTINGS = ("name", "data", "labels", "listen", "keep", "graph", "probe_s", "limits", "discovery")
-MOST_LABELS = 10_000
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,10 @@ def rows_of_csv(folder: Path) -> Rows:
 
 
 def rows_of_tensorboard(folder: Path) -> Rows:
-    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator",
+        reason="no TensorBoard: make test EXTRAS=ray,tensorboard",
+    )
     found: Rows = {}
     for place in sorted((folder / "tensorboard").iterdir()):
         events = accumulator.EventAccumulator(str(place))

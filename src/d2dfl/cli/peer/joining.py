@@ -9,7 +9,7 @@ from d2dfl.cli.output import say
 from d2dfl.errors import UserError
 from d2dfl.peer import reports, service
 from d2dfl.peer.home import Home, make_home
-from d2dfl.peer.settings import MOST_LABELS
+from d2dfl.peer.wire.messages import MOST_LABELS
 from d2dfl.terminal import plain
 
 

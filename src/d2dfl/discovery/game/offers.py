@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.compiled import kernel, leaf, part
+from d2dfl.discovery.constants import PRICED
 from d2dfl.discovery.equations.messages import LEAST
 from d2dfl.discovery.game.rewards import labelled_after, labelled_score
-
-PRICED = 0.1  # share of what a link brings by which its worth to the receiver is measured
 
 
 class Told(NamedTuple):

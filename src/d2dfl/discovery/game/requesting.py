@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from d2dfl.compiled import leaf, part
+from d2dfl.discovery.constants import SAME
 from d2dfl.discovery.equations.reward import budget_term, cluster_weight
 from d2dfl.discovery.game.learning import say
 from d2dfl.discovery.game.offers import make_offer, tell_expected_prices, tell_prices
@@ -22,7 +23,6 @@ from d2dfl.discovery.game.requests import fill_requests, link, link_behind, unli
 from d2dfl.discovery.game.rewards import reward_of
 
 REFUSED = np.int64(-1)
-SAME = 1e-12  # amounts and shares that differ by less are the same
 UNLIMITED = np.int64(1) << 40
 
 

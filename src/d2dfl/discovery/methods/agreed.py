@@ -4,12 +4,11 @@ import math
 
 from d2dfl.config.sections.graph import MarginalConfig
 from d2dfl.partition.masked.bill import SumCost, masked_sum_cost
-from d2dfl.partition.masked.words import FixedPoint
+from d2dfl.partition.masked.words import WORD_BITS, FixedPoint
 
 NEGOTIATION = 3  # messages V, Q and U over each final link, whatever the method
 COLD = 0.7  # share of an account from which on only improvements are kept
 RESTLESS = 0.6  # of the first temperature: proposals of a device with one link are at least so noisy
-WORD_BITS = 64  # of the masked sums
 LARGEST_GAIN = 1e6  # that a device adds to the mean gain
 GAINS = (
     3  # numbers of the second sum: best own gain, links over which something could move, whether it would claim a pair

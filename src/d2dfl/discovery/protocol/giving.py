@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from d2dfl.discovery.constants import SAME
 from d2dfl.discovery.plain.reference import LEAST
 from d2dfl.discovery.protocol.holdings import Holdings, List
 from d2dfl.discovery.protocol.messages import Offer
-
-SAME = 1e-12  # amounts and shares that differ by less are the same
 
 
 @dataclass

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from d2dfl.config import RewardConfig
+from d2dfl.discovery.constants import PRICED
 from d2dfl.discovery.plain.reference import LEAST, plain_local_reward, plain_score
 
-PRICED = 0.1  # share of what a link brings by which its worth is measured
 List = list[float]
 
 

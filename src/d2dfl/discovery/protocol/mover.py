@@ -3,8 +3,7 @@
 import math
 from abc import abstractmethod
 
-from d2dfl.discovery.constants import SLIGHT
-from d2dfl.discovery.protocol.giving import SAME
+from d2dfl.discovery.constants import SAME, SLIGHT
 from d2dfl.discovery.protocol.holdings import Link
 from d2dfl.discovery.protocol.messages import Content, Grant, Message, Request
 from d2dfl.discovery.protocol.receiver import Receiver, told_by

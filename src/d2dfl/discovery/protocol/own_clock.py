@@ -26,10 +26,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from d2dfl.discovery.constants import TURN
+from d2dfl.discovery.constants import SAME, TURN
 from d2dfl.discovery.plain.reference import plain_uniform
 from d2dfl.discovery.protocol.ending import Ending
-from d2dfl.discovery.protocol.giving import SAME
 from d2dfl.discovery.protocol.messages import Content, Done, Message, Now, Outside, Reply, Total, Wake
 from d2dfl.discovery.protocol.receiver import told_by
 from d2dfl.discovery.protocol.revision import NO_LINK, Move

@@ -31,12 +31,12 @@ def text(values: Array, digits: int = 3) -> str:
     return number(float(found.mean()), digits) + ("" if deviation is None else f" ± {number(deviation, digits)}")
 
 
-def with_interval(values: Array, digits: int = 3) -> str:
+def with_interval(values: Array) -> str:
     """Mean and 95 % interval over seeds, which one alone does not have."""
     mean, low, high = interval(values)
     if not np.isfinite(mean):
         return UNKNOWN
-    return with_ends(mean, low, high, digits) if np.isfinite(low) else number(mean, digits)
+    return with_ends(mean, low, high, 3) if np.isfinite(low) else number(mean, 3)
 
 
 def times(ratios: Array) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from d2dfl.errors import UserError
 
 Words = NDArray[np.uint64]  # integers modulo 2^bits, bits at most 64
+WORD_BITS = 64  # of the masked sums of a discovery
 
 
 def low_bits(words: Words, bits: int) -> Words:

@@ -6,6 +6,7 @@ from typing import Any
 
 from d2dfl.errors import UserError
 from d2dfl.peer.identity.keys import PUBLIC_BYTES, SIGNATURE_BYTES, Signer, Verify
+from d2dfl.storage import read_bytes
 
 LARGEST = 900_000  # bytes of a document: it must fit into one frame
 
@@ -41,8 +42,6 @@ def unseal(kind: str, data: bytes, verify: Verify, signer: bytes | None, what: s
 
 def read_document(path: Path, what: str) -> bytes:
     """The bytes of a document."""
-    from d2dfl.storage import read_bytes
-
     return read_bytes(path, what, LARGEST)
 
 

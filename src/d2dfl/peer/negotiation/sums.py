@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.discovery.methods.agreed import WORD_BITS, gain_words
+from d2dfl.discovery.methods.agreed import gain_words
 from d2dfl.partition.masked.device import MaskedDevice
 from d2dfl.partition.masked.messages import Kind, Message
 from d2dfl.partition.masked.pads import KeyedPads
 from d2dfl.partition.masked.plan import LEAST as FEWEST
 from d2dfl.partition.masked.plan import SumPlan, balanced_tree, mask_graph
-from d2dfl.partition.masked.words import FixedPoint, Words
+from d2dfl.partition.masked.words import WORD_BITS, FixedPoint, Words
 from d2dfl.peer.identity.masks import MaskKey
 from d2dfl.peer.wire import negotiation as say
 from d2dfl.peer.wire.messages import WireError

@@ -19,6 +19,7 @@ from d2dfl.peer.simulator.faults import Faults
 from d2dfl.peer.simulator.invariants import Checks
 from d2dfl.peer.simulator.schedule import LABELS, Schedule
 from d2dfl.peer.store.operations import Operation
+from d2dfl.peer.store.schema import NEW_POINT
 from d2dfl.peer.store.store import Store, StoreFullError
 from d2dfl.rng import stream
 
@@ -99,7 +100,7 @@ class Fleet:
             label = LABELS[number % len(LABELS)]
             content = content_of(device.number, number)
             row = (device.own, number, label, f"|u1:{len(content)}", content)
-            device.store.db.execute("INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)", row)
+            device.store.db.execute(NEW_POINT, row)
         device.store.db.execute("INSERT INTO facts VALUES ('points', ?)", (self.schedule.points,))
 
     # What goes wrong.
@@ -202,9 +203,9 @@ class Fleet:
     def _timer(self, device: Device, peer: Peer) -> None:
         due = peer.timer()
         if due < math.inf:
-            self.at(max(due - self.now, 1e-3), lambda: self._tick(device, peer, due))
+            self.at(max(due - self.now, 1e-3), lambda: self._tick(device, peer))
 
-    def _tick(self, device: Device, peer: Peer, due: float) -> None:
+    def _tick(self, device: Device, peer: Peer) -> None:
         if device.peer is peer and peer.timer() <= self.now:
             self.let(device, lambda running: running.tick(self.now))
 

@@ -19,6 +19,7 @@ from d2dfl.peer.negotiation.negotiation import Negotiation
 from d2dfl.peer.negotiation.plan import Plan
 from d2dfl.peer.peer import Peer
 from d2dfl.peer.simulator.devices import OpenBox, QuickKey, quick_verify, signed_policy
+from d2dfl.peer.store.schema import NEW_POINT
 from d2dfl.peer.store.store import Store
 from d2dfl.peer.surroundings import PeerSurroundings
 from d2dfl.peer.wire import negotiation as say
@@ -102,7 +103,7 @@ class Talking:
     def _fill(self, store: Store, counts: NDArray[np.float64]) -> None:
         names = [label for label, number in zip(self.labels, counts, strict=True) for _ in range(int(number))]
         rows = [(store.own, number, label, "|u1:1", b"x") for number, label in enumerate(names)]
-        store.db.executemany("INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)", rows)
+        store.db.executemany(NEW_POINT, rows)
         store.db.execute("INSERT OR REPLACE INTO facts VALUES ('points', ?)", (len(rows),))
 
     def grants(self, number: int) -> dict[bytes, dict[str, int]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from d2dfl.peer.store import operations as do
 from d2dfl.peer.store.audit import SALT_BYTES, chained, line_of
 from d2dfl.peer.store.records import ENDED
+from d2dfl.peer.store.schema import NEW_POINT
 from d2dfl.peer.wire.messages import decode_points
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def _take_in(store: "Store", op: do.TakeIn, now: float) -> None:
     first = int(store.fact("points") or 0)
     store.db.execute("INSERT INTO shards VALUES (?, ?, ?)", (op.name, op.digest, len(op.rows)))
     store.db.executemany(
-        "INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)",
+        NEW_POINT,
         ((store.own, first + place, *row) for place, row in enumerate(op.rows)),
     )
     _fact(store, do.Fact("points", first + len(op.rows)), now)

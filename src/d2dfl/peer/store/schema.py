@@ -56,4 +56,5 @@ CREATE TABLE audit (line INTEGER PRIMARY KEY, content BLOB NOT NULL, hash BLOB N
 CREATE TABLE heads (peer BLOB NOT NULL, lines INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (peer, lines)) WITHOUT ROWID;
 """
 
+NEW_POINT = "INSERT INTO points VALUES (?, ?, ?, ?, ?, NULL, NULL, NULL)"  # one that began here, and stays
 NAMES = tuple(re.findall("CREATE TABLE ([a-z_]+)", TABLES))

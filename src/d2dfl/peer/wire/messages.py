@@ -14,7 +14,7 @@ LARGEST_POINT = 1 << 20  # bytes of one datapoint's input
 LARGEST_PIECE = LARGEST_POINT + 4096
 MOST_PIECES = 1 << 20
 MOST_POINTS = 100_000  # of one transfer
-MOST_LABELS = 10_000
+MOST_LABELS = 10_000  # of a device
 MOST_FORGOTTEN = 10_000  # datapoints of one order to forget
 MOST_USES = 1000  # trainings that are named when something is forgotten
 
