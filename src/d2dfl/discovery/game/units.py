@@ -26,19 +26,25 @@ def introduced_worth(board: Board, terms: Terms) -> NDArray[np.float64]:
 def gains_alone(board: Any, terms: Any, play: Any, introduced: Any, useful: Any) -> Any:
     """[device] what it expects of its best link, from a game without links; 0 where that is a loss."""
     gains = np.empty(len(useful))
+    nothing = np.zeros((len(useful) if board.gauss is None else 0, play.slots.shape[1], board.counts.shape[1]))
+    told = Told(
+        nothing, nothing, nothing
+    )  # of links in force there are none; made once, as it has a row for each device
     for receiver in range(len(useful)):
-        gains[receiver] = _best_alone(board, terms, play, board.gauss, introduced, useful, receiver)
+        gains[receiver] = _best_alone(board, terms, play, board.gauss, told, introduced, useful, receiver)
     return gains
 
 
 @part
-def _best_alone(board: Any, terms: Any, play: Any, gauss: Any, introduced: Any, useful: Any, receiver: Any) -> Any:
+def _best_alone(
+    board: Any, terms: Any, play: Any, gauss: Any, told: Any, introduced: Any, useful: Any, receiver: Any
+) -> Any:
     slots, best = useful.shape[1], 0.0
     gains = np.empty(slots)
     for slot in range(slots):
         gains[slot] = HOPELESS
     if gauss is None:
-        _labelled_gains(board, terms, play, introduced, useful, receiver, gains)
+        _labelled_gains(board, terms, play, told, introduced, useful, receiver, gains)
     else:
         clustered_gains(board, terms, play, gauss, useful, receiver, gains)
     for slot in range(slots):
@@ -47,11 +53,13 @@ def _best_alone(board: Any, terms: Any, play: Any, gauss: Any, introduced: Any, 
 
 
 @part
-def _labelled_gains(board: Any, terms: Any, play: Any, introduced: Any, useful: Any, receiver: Any, gains: Any) -> None:
+def _labelled_gains(
+    board: Any, terms: Any, play: Any, told: Any, introduced: Any, useful: Any, receiver: Any, gains: Any
+) -> None:
     """What the receiver expects of a link to each transmitter by what introductions tell: for itself, and for the transmitter."""
-    partitions, edges = board.counts.shape[1], play.slots.shape[1]
-    zero, nothing = np.zeros(partitions), np.zeros((receiver + 1, edges, partitions))
-    nobody, told = (zero, zero, zero), Told(nothing, nothing, nothing)
+    partitions = board.counts.shape[1]
+    zero = np.zeros(partitions)
+    nobody = (zero, zero, zero)
     standing = standing_of(board, terms, play, told, receiver, np.int64(0), 0.0)
     for slot in range(len(gains)):
         if useful[receiver, slot]:
