@@ -276,6 +276,46 @@ def test_what_cannot_be_is_one_sentence(says: str, given: tuple[Any, ...], named
     assert "\n" not in str(caught.value)
 
 
+class Index(list[int]):
+    def equals(self, other: "Index") -> bool:
+        return self == other
+
+
+class Indexed:
+    """As much of a column of pandas as is looked at here."""
+
+    def __init__(self, values: Any, index: list[int]) -> None:
+        self.values, self.index = values, Index(index)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return np.asarray(self.values)
+
+
+class IndexedFrame(Frame):
+    def __init__(self, index: list[int], **columns: Any) -> None:
+        super().__init__(**columns)
+        self.index = Index(index)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+def test_columns_whose_index_names_other_rows_are_not_paired_by_place() -> None:
+    order = list(range(ROWS))
+    frame = IndexedFrame(order, a=X[:, 0])
+    own_data(frame, Indexed(CLASSES, order), Indexed(DEVICE, order))
+    for y, device, name in (
+        (Indexed(CLASSES, order[::-1]), DEVICE, "y"),
+        (CLASSES, Indexed(DEVICE, order[::-1]), "device"),
+    ):
+        with pytest.raises(UserError, match=rf"^{name} has another index than X: give {name}.loc\[X.index\]"):
+            own_data(frame, y, device)
+    own_data(X, Indexed(CLASSES, order[::-1]), DEVICE)  # an array has no index: by place
+
+
 def test_too_few_rows_for_a_test_part() -> None:
     with pytest.raises(UserError, match="too few to keep some for tests"):
         own_data(X[:4], [0, 1, 0, 1], [0, 0, 1, 1]).dataset()

@@ -53,6 +53,10 @@ def sql(statement: str) -> Callable[[Path], None]:
             "two.npz has targets that are no numbers of labels",
         ),
         (
+            lambda f: np.savez(f / "data" / "two.npz", inputs=np.array([[0.0, 1.0], [0.0, np.nan]]), targets=[0, 0]),
+            "two.npz holds NaN or infinity in row 1",
+        ),
+        (
             lambda f: np.savez(f / "data" / "two.npz", inputs=np.zeros((1, 3)), targets=np.array([0])),
             "two.npz has inputs <f8:3, and others here have <f8:2",
         ),

@@ -58,11 +58,19 @@ def status_and_print(homes: list[Path], as_json: bool) -> None:
     found = homes or sorted(path.parent for path in Path().glob("**/peer.toml"))[:1000]
     if not found:
         raise UserError("there is no peer's folder here: name some")
-    peers = [reports.status(Home(folder)) for folder in found]
+    peers, broken = [], []
+    for folder in found:
+        try:
+            peers.append(reports.status(Home(folder)))
+        except UserError as error:  # the others are shown all the same
+            broken.append(f"{folder}: {error}")
     if as_json:  # a list, also of one
         sys.stdout.write(json.dumps(peers, indent=1) + "\n")
     else:
         showing.print_status(peers)
+    if broken:
+        more = f"; so do {len(broken) - 1} others" if len(broken) > 1 else ""
+        raise UserError(f"a peer's folder cannot be read, {broken[0]}{more}")
 
 
 def network_and_print(exports: list[Path], save: Path, trace: Path | None, folder: Path) -> None:

@@ -45,6 +45,8 @@ def arrays_from(inputs: Any, targets: Any, device: Any, optional: bool = False) 
 
     `optional`: there may be no targets.
     """
+    for name, value in (("y", targets), ("device", device)):
+        _check_index(name, value, inputs)
     if _is_table(inputs):
         return _from_table(inputs, targets, device, optional)
     inputs = _dense("X", inputs)
@@ -63,6 +65,18 @@ def arrays_from(inputs: Any, targets: Any, device: Any, optional: bool = False) 
     if targets is None and not optional:
         raise UserError("y is missing: give a label or a number for every row of X")
     return Arrays(array_of("X", inputs), None if targets is None else array_of("y", targets), owner)
+
+
+def _check_index(name: str, values: Any, inputs: Any) -> None:
+    """Refuse a column of pandas whose index names other rows than X has, or in another order: by place they would be mixed up."""
+    own: Any = getattr(values, "index", None)
+    other: Any = getattr(inputs, "index", None)
+    if not (hasattr(own, "equals") and hasattr(other, "equals")) or len(values) != len(inputs):
+        return
+    if not own.equals(other):
+        raise UserError(
+            f"{name} has another index than X: give {name}.loc[X.index], or {name}.to_numpy() if they agree row by row"
+        )
 
 
 def array_of(name: str, values: Any) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """Numbers that our learner goes by, compiled or as devices of their own: written once, and loading neither NumPy nor a compiler."""
 
+LEARNER = "marginal"  # its name as a method and of its random stream, so that peers find the graph of `discover`
 SLIGHT = 1e-10  # improvements below this are rounding
 SAME = 1e-12  # amounts and shares that differ by less are the same
 PRICED = 0.1  # share of what a link brings by which its worth to the receiver is measured

@@ -149,6 +149,9 @@ def form_of(shard: Shard, labels: tuple[str, ...]) -> str:
         raise UserError(
             f"{name} has inputs of the type {inputs.dtype} and the shape {inputs.shape[1:]}: give numbers, 8 axes at most"
         )
+    if inputs.dtype.kind == "f" and not np.isfinite(inputs).all():
+        row = int(np.flatnonzero(~np.isfinite(inputs).reshape(len(inputs), -1).all(axis=1))[0])
+        raise UserError(f"{name} holds NaN or infinity in row {row:,}: leave such datapoints out")
     if inputs[:1].nbytes > LARGEST_POINT:
         raise UserError(f"{name} has datapoints of {inputs[:1].nbytes:,} bytes: one may have {LARGEST_POINT:,}")
     return form

@@ -14,6 +14,7 @@ import numpy as np
 
 from d2dfl.cli.live.hand_over import device_table, hand_over
 from d2dfl.config import Config
+from d2dfl.discovery.constants import LEARNER
 from d2dfl.discovery.trace import Hear, Trace
 from d2dfl.errors import UserError
 from d2dfl.live.maps import LivingMap
@@ -27,8 +28,7 @@ from d2dfl.peer.reports import description, reading, status
 from d2dfl.report.findings import Table
 
 EVERY_S = 0.5
-METHOD = "marginal"
-COLOURS: dict[str, int | None] = {METHOD: 0}
+COLOURS: dict[str, int | None] = {LEARNER: 0}
 
 
 class FleetView(DiscoveryView):
@@ -91,7 +91,7 @@ class FleetFolders:
         settled = [graph for graph in graphs if graph is not None]
         talk.listen(over=len(settled) == len(self.homes))
         if settled:
-            layer = hand_over(talk.network, found, graphs, METHOD)
+            layer = hand_over(talk.network, found, graphs, LEARNER)
             sent, wanted = sum(link.went[1] for link in layer.links), sum(sum(link.amounts) for link in layer.links)
             self.view.step(f"hand over: {sent:,.0f} of {wanted:,.0f} datapoints", min(sent / max(wanted, 1.0), 1.0))
             place = talk.place
@@ -118,7 +118,7 @@ class FleetTalk:
         self.over = False
         view.begin(plan.config, ())
         view.maps[plan.seed] = self.place
-        self.trace.begin(self.network, METHOD, plan.seed, plan.config.discovery.edges)
+        self.trace.begin(self.network, LEARNER, plan.seed, plan.config.discovery.edges)
         self.hear: Hear = self.trace.stage(0, 1)
 
     def listen(self, over: bool) -> None:

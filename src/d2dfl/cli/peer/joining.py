@@ -27,6 +27,8 @@ def init_and_print(folder: Path, name: str, data: str, labels: str, listen: str,
     home = Home(folder)
     say(f"fingerprint {home.key().fingerprint.hex()}")
     say(f"wrote {request}: give it to the roster's owner, who runs `d2dfl fleet approve {request.name}`")
+    if ".py:" not in data and not (folder / data).is_dir():
+        say(f"there is no folder {str(folder / data)!r} yet: put .npz files with inputs and targets there before a run")
     say("nothing is shared: policy.toml says who may have what; owner.key signs it, and may be kept elsewhere")
 
 

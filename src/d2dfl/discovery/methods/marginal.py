@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from d2dfl.config.sections.graph import MarginalConfig
-from d2dfl.discovery.constants import LEAST_MOVE, TURN
+from d2dfl.discovery.constants import LEARNER, LEAST_MOVE, TURN
 from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game.board import Board, free_choice
@@ -183,7 +183,7 @@ def find(task: Task) -> LinkChoice:
     if (learner.account < learner.spent).any():
         logging.getLogger("d2dfl").warning(TOO_LITTLE, budget, budget - int(learner.account.min()))
         return LinkChoice(play.slots)
-    devices = Devices(device_keys(task.seed, "marginal", task.stage, devices=task.network.devices), free)
+    devices = Devices(device_keys(task.seed, LEARNER, task.stage, devices=task.network.devices), free)
     cooling, whole, best = cooling_of(learner, config), learner.account.copy(), BestCycle()
     stride = _stride(learner, task.edges)
     for cycle in range(cycles):

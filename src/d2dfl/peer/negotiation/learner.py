@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from d2dfl.config import Config
 from d2dfl.config.sections.graph import threshold_share
-from d2dfl.discovery.constants import ALONE
+from d2dfl.discovery.constants import ALONE, LEARNER
 from d2dfl.discovery.methods.agreed import (
     COLD,
     GAINS,
@@ -91,7 +91,7 @@ class Seat:
             trusts=self.trusts,
             claim={},
             free=True,
-            key=int(device_keys(agreed.seed, "marginal", 0, devices=self.size)[self.number]),
+            key=int(device_keys(agreed.seed, LEARNER, 0, devices=self.size)[self.number]),
             account=0,
         )
 
