@@ -106,6 +106,12 @@ def test_bad_toml(text: str) -> None:
     assert len(str(caught.value)) < 400
 
 
+@pytest.mark.parametrize("text", ["[discovry]\nedges = 1", "[discovery]\nedges = 0", "[discovery]\nedges = 'x'", "x"])
+def test_a_file_with_a_wrong_setting_is_named(text: str) -> None:
+    with pytest.raises(UserError, match=r"^mine\.toml(:| is not TOML:) "):
+        Config().with_toml(text, "mine.toml")
+
+
 def test_unknown_preset() -> None:
     with pytest.raises(UserError, match="best, paper"):
         preset("worst")

@@ -110,7 +110,10 @@ class Config:
             if not isinstance(fields, dict):
                 raise UserError(f"{source} has {section!r:.80} outside a section: write [section], then field = value")
             changes.update({f"{section}.{name}": value for name, value in fields.items()})
-        return self.with_(**changes)
+        try:
+            return self.with_(**changes)
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from None
 
 
 def config_from(given: Config | Mapping[str, Any] | None, base: Config) -> Config:
