@@ -3,11 +3,10 @@
 import datetime
 import json
 import signal
-import socket
-import threading
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from queue import Queue
 
@@ -48,46 +47,27 @@ def test_50_kills_9_of_either_side_lose_and_double_nothing(tmp_path: Path) -> No
         assert (found.lost, found.doubled, found.without_grant, found.unfinished) == (0, 0, 0, 0)
 
 
-class Cutter:
-    """Forwards to a port, and cuts each connection after some bytes: what a bad network does to TCP."""
+class BadLine:
+    """The process of bad_line.py in front of a port."""
 
     def __init__(self, port: int, after: int) -> None:
-        self.port, self.after, self.cuts = port, after, 0
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.here = int(self.listener.getsockname()[1])
-        threading.Thread(target=self._listen, daemon=True).start()
+        script = [sys.executable, str(Path(__file__).with_name("bad_line.py")), str(port), str(after)]
+        self.process = subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.here = int(self.process.stdout.readline())
 
-    def _listen(self) -> None:
-        with suppress(OSError):
-            while True:
-                one, _ = self.listener.accept()
-                try:
-                    other = socket.create_connection(("127.0.0.1", self.port), timeout=5)
-                except OSError:
-                    one.close()
-                    continue
-                left = [self.after]
-                for pair in ((one, other), (other, one)):
-                    threading.Thread(target=self._forward, args=(*pair, left), daemon=True).start()
-
-    def _forward(self, one: socket.socket, other: socket.socket, left: list[int]) -> None:
-        with suppress(OSError):
-            while left[0] > 0 and (data := one.recv(16_384)):
-                other.sendall(data)
-                left[0] -= len(data)
-        self.cuts += left[0] <= 0
-        for end in (one, other):
-            with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
+    def end(self) -> int:
+        """How often it cut a connection."""
+        said, _ = self.process.communicate(timeout=LONG_S)
+        return said.split().count("cut")
 
 
 def test_lines_that_are_cut_again_and_again_lose_nothing(tmp_path: Path) -> None:
-    cutters: list[Cutter] = []
+    lines: list[BadLine] = []
 
     def front(port: int) -> int:
-        cutters.append(Cutter(port, after=700_000))
-        return cutters[-1].here
+        lines.append(BadLine(port, after=700_000))
+        return lines[-1].here
 
     pair = Pair(tmp_path, seed=5, points=120, front=front)
     first = pair.points_of(0)
@@ -101,9 +81,8 @@ def test_lines_that_are_cut_again_and_again_lose_nothing(tmp_path: Path) -> None
     finally:
         for which in (0, 1):
             pair.stop(which, signal.SIGKILL)
-        for cutter in cutters:
-            cutter.listener.close()
-    assert sum(cutter.cuts for cutter in cutters) >= 2  # 1.3 MB crossed them
+        cuts = sum(line.end() for line in lines)
+    assert cuts >= 2  # 1.3 MB crossed them
     assert pair.points_of(0) + pair.points_of(1) == first
     assert sum(pair.points_of(1).values()) == 80
 
