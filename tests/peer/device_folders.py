@@ -8,6 +8,7 @@ import pytest
 
 from calling import call
 from d2dfl.peer.home import Home
+from d2dfl.peer.transports.zenoh import free_ports
 
 
 def shard(folder: Path, start: int = 0) -> None:
@@ -37,6 +38,6 @@ def write_graph(amounts: list[list[float]], edges: list[list[int]]) -> None:
 
 
 def broken(monkeypatch: pytest.MonkeyPatch) -> Home:
-    home = device(monkeypatch, "kitchen", 7606)
+    home = device(monkeypatch, "kitchen", *free_ports(1))
     write_graph([], [])
     return home

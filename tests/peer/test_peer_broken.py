@@ -1,12 +1,14 @@
 """A device's folder of which a part is broken, gone or of somebody else: one sentence, and nothing changes. And how one that stays ends."""
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +21,7 @@ from device_folders import broken, device
 from calling import call
 from d2dfl.peer.auditing import audit_lines
 from d2dfl.peer.home import Home
+from d2dfl.peer.service import run
 from d2dfl.peer.store.operations import Note
 from d2dfl.peer.transports.zenoh import free_ports
 from d2dfl.storage import locked
@@ -184,7 +187,7 @@ def test_an_older_admission_does_not_bring_an_older_roster_back(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     broken(monkeypatch)
-    device(monkeypatch, "hall", 7607)
+    device(monkeypatch, "hall", *free_ports(1))
     assert call(monkeypatch, "peer", "join", "fleet/roster.json", "--home", "kitchen") == 0
     capsys.readouterr()
     assert call(monkeypatch, "peer", "join", "fleet/kitchen.admission", "--home", "kitchen") == 0
@@ -216,6 +219,27 @@ def test_who_stays_takes_a_new_shard_and_ends_with_a_sentence(monkeypatch: pytes
         process.wait()
     assert "everything that was agreed is kept: the next start goes on" in Path("log").read_text()
     assert kinds(home)[-1] == "stopped"
+
+
+def test_a_shard_that_comes_while_others_are_read_is_taken_in_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counted as seen from the start, and nobody looked at it until another one came."""
+    home = device(monkeypatch, "kitchen", *free_ports(1))
+
+    def say(text: str) -> None:
+        if text.startswith("took in"):
+            np.savez(home.folder / "data" / "two.npz", inputs=np.ones((3, 2)), targets=np.array([0, 1, 2]))
+
+    def stop() -> None:
+        with suppress(AssertionError):
+            until(lambda: kinds(home).count("taken-in") == 2)
+        signal.raise_signal(signal.SIGINT)
+
+    watcher = threading.Thread(target=stop)
+    watcher.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(home, stay=True, say=say)
+    watcher.join()
+    assert kinds(home).count("taken-in") == 2
 
 
 def kinds(home: Home) -> list[str]:

@@ -47,10 +47,16 @@ def downloaded(tab: Tab, folder: Path, selector: str, number: int = 0) -> Path:
     """Click, and wait for the one file that comes."""
     tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
     tab.click(selector, number)
+    return arrived(folder, ".csv", ".svg")
+
+
+def arrived(folder: Path, *suffixes: str) -> Path:
+    """The one file that comes, once it is whole: a browser takes its name first, with nothing in it."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        found = [path for path in folder.iterdir() if path.suffix in (".csv", ".svg")]
-        if found:
+        there = list(folder.glob("*"))
+        found = [path for path in there if path.suffix in suffixes and path.stat().st_size]
+        if found and len(there) == 1:
             return found[0]
         time.sleep(0.05)
     raise AssertionError("nothing was downloaded")

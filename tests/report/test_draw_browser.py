@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from drawn import check, example
+from reading import arrived
 
 from browser import NEEDED, PATIENCE, Tab, chromium
 from d2dfl.report.drawing.picture import draw_graph, draw_row
@@ -62,11 +63,7 @@ def test_it_is_downloaded_as_a_picture(tab: Tab, row: Path, tmp_path: Path) -> N
     tab.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
     tab.click("[data-title='Download plot as a PNG']")
     wait_for(tab, "(document.querySelector('.plotly-notifier') || document.body).textContent.includes('succeeded')")
-    end = time.monotonic() + PATIENCE
-    while not (found := list(folder.glob("*.png"))):
-        assert time.monotonic() < end
-        tab.settle()
-    check(found[0])
+    check(arrived(folder, ".png"))
 
 
 def test_nothing_leads_to_a_server(tab: Tab, row: Path) -> None:

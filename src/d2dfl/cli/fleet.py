@@ -69,8 +69,7 @@ def status_and_print(homes: list[Path], as_json: bool) -> None:
     else:
         showing.print_status(peers)
     if broken:
-        more = f"; so do {len(broken) - 1} others" if len(broken) > 1 else ""
-        raise UserError(f"a peer's folder cannot be read, {broken[0]}{more}")
+        raise UserError(f"not all folders can be read ({'; '.join(broken)}): mend these, or name the others")
 
 
 def network_and_print(exports: list[Path], save: Path, trace: Path | None, folder: Path) -> None:

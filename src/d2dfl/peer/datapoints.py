@@ -24,6 +24,7 @@ from d2dfl.storage import read_bytes
 if TYPE_CHECKING:
     from torch.utils.data import Dataset
 
+ShardFile = tuple[str, int, int]  # name, size, time of a file
 FORM = re.compile(r"([<>|][fiub][0-9]{1,2})((?::[0-9]{1,9}){0,8})")
 
 
@@ -60,8 +61,8 @@ def read_shards(source: str, home: Path) -> Iterator[Shard]:
         yield Shard(path.name, digest, np.asarray(arrays["inputs"]), np.asarray(arrays["targets"]))
 
 
-def shard_files(source: str, home: Path) -> set[tuple[str, int, int]]:
-    """Name, size and time of the files of a folder with shards, to see whether something is new; a function has none."""
+def shard_files(source: str, home: Path) -> set[ShardFile]:
+    """The files of a folder with shards, to see whether something is new; a function has none."""
     found = set()
     for path in () if ".py:" in source else (home / source).glob("*.npz"):
         with suppress(OSError):

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import suppress
 
 from d2dfl.errors import UserError
-from d2dfl.peer.datapoints import shard_files, take_in
+from d2dfl.peer.datapoints import ShardFile, shard_files, take_in
 from d2dfl.peer.home import Home
 from d2dfl.peer.negotiation.negotiation import Negotiation
 from d2dfl.peer.peer import Peer
@@ -17,10 +17,11 @@ DATA_S = 5.0  # how often the folder with the data is looked at
 class News:
     """What a device has seen."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, files: set[ShardFile]) -> None:
+        """`files`: those that were there before the run read them; what came since is new."""
         self.home = home
         self._data_s = 0.0
-        self._files = shard_files(home.settings.data, home.folder)
+        self._files = files
         self._about: tuple[int, ...] = ()
 
     def forget_all_before(self, peer: Peer) -> None:

@@ -12,6 +12,7 @@ from queue import Empty, Queue
 from typing import Any
 
 from d2dfl.errors import UserError
+from d2dfl.peer.datapoints import ShardFile
 from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.home import Home
 from d2dfl.peer.identity.sealed import LARGEST
@@ -63,6 +64,7 @@ class Running:
     transport: Transport
     inbox: "Queue[bytes]"
     clock: Callable[[], float]
+    files: set[ShardFile] = field(default_factory=set)  # with shards, as they were before the run read them
     tell: Callable[[Peer], None] = silent  # once links are settled
     over: Callable[[Peer], None] = silent  # once a round is over
     watch: Callable[[Peer, float], None] = silent  # whenever something may have changed
@@ -80,7 +82,7 @@ class Running:
     _dropped: Counter[str] = field(default_factory=Counter)  # of which the peer was told
 
     def __post_init__(self) -> None:
-        self.news = News(self.home)
+        self.news = News(self.home, self.files)
 
     def once(self) -> None:
         """Wait a little for frames, handle what came, do what is due, send what came out."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from d2dfl.errors import UserError
 from d2dfl.peer import preflight, reports
-from d2dfl.peer.datapoints import take_in
+from d2dfl.peer.datapoints import shard_files, take_in
 from d2dfl.peer.discovery import GraphFile
 from d2dfl.peer.forgetting import forgettable
 from d2dfl.peer.home import Home, read_admission
@@ -98,11 +98,12 @@ def run(
         with preflight.listening(home, store) as (transport, inbox):
             preflight.agree_on_clock(home, store, transport, inbox)
             watch = None if moves is None else MoveFile(moves)
+            files = shard_files(home.settings.data, home.folder)  # before they are read: what comes meanwhile is new
             came = take_in(store, home.settings.data, home.folder, home.settings.labels, clock())
             if came:
                 say(f"took in {came:,} datapoints")
             peer = home.peer(store, clock())
-            running = Running(home, peer, transport, inbox, clock)
+            running = Running(home, peer, transport, inbox, clock, files)
             result = _run(running, named, watch, stay, seconds, say)
         held, left = sum(store.counts().values()), len(store.open_outgoing())
         return replace(result, holds=held, open_transfers=left)
