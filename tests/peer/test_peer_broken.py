@@ -1,5 +1,6 @@
 """A device's folder of which a part is broken, gone or of somebody else: one sentence, and nothing changes. And how one that stays ends."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -199,6 +200,20 @@ def test_a_store_that_is_gone_is_not_made_anew_by_a_join(monkeypatch: pytest.Mon
     (home.folder / "store.db").unlink()
     assert call(monkeypatch, "peer", "join", "fleet/kitchen.admission", "--home", "kitchen") == 2
     assert not (home.folder / "store.db").exists()
+
+
+def test_one_broken_folder_hides_none_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken(monkeypatch)
+    shelf = Path("a-shelf")
+    shelf.mkdir()
+    (shelf / "peer.toml").write_text("name = 3")
+    capsys.readouterr()
+    assert call(monkeypatch, "fleet", "status", "--json") == 2
+    said = capsys.readouterr()
+    assert [item["name"] for item in json.loads(said.out)] == ["kitchen"]
+    assert "not all folders can be read (a-shelf: " in said.err
 
 
 def test_who_stays_takes_a_new_shard_and_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
