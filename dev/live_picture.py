@@ -10,9 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "live")]
 
-from runs import command  # noqa: E402
+from runs import command  # noqa: E402  # of the tests, whose folder had to be named first
 
-from browser import browser  # noqa: E402
+from browser import browser  # noqa: E402  # likewise
 
 PICTURE = ROOT / "docs" / "images" / "live.png"
 WIDTH, HEIGHT = 1240, 1800  # pixels
