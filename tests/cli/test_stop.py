@@ -37,7 +37,7 @@ def test_a_service_manager_stops_it_as_a_user_does(tmp_path: Path) -> None:
     process.terminate()
     said = process.communicate()[1]
     assert process.returncode == 130
-    assert "d2dfl: stopped; finished rounds are kept; to go on: d2dfl compare " in said
+    assert "d2dfl: stopped; finished rounds are kept, but for the last 10 s; to go on: d2dfl compare " in said
 
 
 def test_a_comparison_that_was_stopped_says_how_to_go_on(
@@ -55,7 +55,7 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
         patched.setattr(Checkpoints, "save", then_stop)
         assert call(patched, *COMPARE) == 130
     said = capsys.readouterr().err.strip()
-    assert said.startswith("d2dfl: stopped; finished rounds are kept; to go on: d2dfl compare ")
+    assert said.startswith("d2dfl: stopped; finished rounds are kept, but for the last 10 s; to go on: d2dfl compare ")
     command = said.partition("to go on: ")[2].split()
     with monkeypatch.context() as patched:  # typed once more without --resume: it says what is there
         patched.setattr("d2dfl.experiment.compare.train_many", stop)
