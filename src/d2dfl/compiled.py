@@ -123,7 +123,7 @@ class _PartCompiler(Compiler):
     library: type[_ToLink] = _Unfinished
 
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        to_link = self.library(target.codegen(), "part")  # type: ignore[no-untyped-call]  # likewise
+        to_link = self.library(target.codegen(), "part")
         super().__init__(typing, target, to_link, *rest)  # type: ignore[no-untyped-call]  # likewise
 
 

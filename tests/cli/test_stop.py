@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_runs import COMPARE
@@ -47,8 +48,8 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
 
     save = Checkpoints.save
 
-    def then_stop(self: Checkpoints, *plan: object) -> None:
-        save(self, *plan)  # type: ignore[arg-type]
+    def then_stop(self: Checkpoints, *plan: Any) -> None:
+        save(self, *plan)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
@@ -83,8 +84,8 @@ def test_a_folder_knows_its_own_settings(
 
     save = Checkpoints.save
 
-    def then_stop(self: Checkpoints, *plan: object) -> None:
-        save(self, *plan)  # type: ignore[arg-type]
+    def then_stop(self: Checkpoints, *plan: Any) -> None:
+        save(self, *plan)
         raise KeyboardInterrupt
 
     assert call(monkeypatch, *COMPARE, "--out", "whole") == 0

@@ -1,6 +1,5 @@
 """The command line put together, and how it ends: bad input with one sentence and exit code 2."""
 
-import gc
 import os
 import sys
 import warnings
@@ -28,9 +27,6 @@ LONGEST = 800  # characters of a sentence
 NAME = "d2dfl"
 PACKAGE = Path(__file__).parents[1]
 AS_USUAL = warnings.formatwarning
-# Objects that are made until old ones are looked through for garbage, in three steps. Packages and the compiler leave half a
-# million that stay: a tenth of a first run was spent on looking through them 16 times.
-GARBAGE = (700, 10, 300)
 COMPLETE = "_D2DFL_COMPLETE"  # what a shell sets when it asks how a line could go on
 
 # Threads that wait actively fight for busy cores: beside other work a training took more than twice as long.
@@ -121,7 +117,6 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115  # open until the process ends
     speakable(sys.stdout)
     speakable(sys.stderr)
-    gc.set_threshold(*GARBAGE)
     # Pictures are files here; a notebook tells its children a backend that they may lack.
     os.environ["MPLBACKEND"] = "agg"
     warnings.formatwarning = _noted

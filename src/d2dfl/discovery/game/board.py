@@ -74,4 +74,4 @@ def free_choice(board: Board, no_link: bool) -> NDArray[np.bool_]:
     moves is no link.
     """
     useless = (board.candidates >= 0) & ~useful_links(board)
-    return no_link | useless.any(axis=1) | (board.candidates < 0).all(axis=1)
+    return np.asarray(no_link | useless.any(axis=1) | (board.candidates < 0).all(axis=1))
