@@ -1,5 +1,6 @@
 """The package's front door."""
 
+import ast
 import inspect
 import re
 import subprocess
@@ -132,6 +133,26 @@ def test_a_method_that_needs_a_package_names_an_extra_that_brings_it() -> None:
             assert any(item.startswith(wanted) for item in extras[method.extra])
     assert METHODS["gcn"].installation == "pip install 'd2dfl[gcn]'"
     assert replace(METHODS["gcn"], package="mine", extra="").installation == "pip install mine"
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    """click and threadpoolctl came with others, until one day they would not."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [
+        *project["dependencies"],
+        *(item for extra in project["optional-dependencies"].values() for item in extra),
+    ]
+    declared = {re.split(r"[<>=\[; ]", item)[0].lower().replace("-", "_") for item in wanted}
+    declared |= {"sklearn", "zenoh"} if {"scikit_learn", "eclipse_zenoh"} <= declared else set()  # called otherwise
+    imported: dict[str, str] = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {one.name.partition(".")[0]: str(path) for one in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                imported[node.module.partition(".")[0]] = str(path)
+    ours = {"d2dfl", "triton", *sys.stdlib_module_names}  # Triton comes with the GPU build of PyTorch
+    assert {name: path for name, path in imported.items() if name not in ours | declared} == {}
 
 
 def test_the_citation_has_the_version_of_the_package() -> None:

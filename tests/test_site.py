@@ -130,7 +130,7 @@ def test_every_public_name_command_and_setting_is_on_its_page(site: Path) -> Non
     )
     assert all(f"d2dfl.{name}" in api for name in d2dfl.__all__)
     root = typer.main.get_command(app)
-    for name, command in root.commands.items():  # type: ignore[attr-defined]
+    for name, command in root.commands.items():  # type: ignore[attr-defined]  # a group, which click types as a command
         assert f"d2dfl {name}" in commands
         for item in command.params:
             assert all(option in commands for option in item.opts if option.startswith("--"))

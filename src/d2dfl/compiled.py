@@ -76,16 +76,8 @@ def _kept_code(cache: Any, signature: Any, target: Any) -> Any:
     return cache._load_overload(signature, target)
 
 
-class _Unfinished(JITCodeLibrary):
-    """A function as LLVM reads it: what it calls is linked in, and nothing is optimised or made into machine code.
-
-    A kernel takes all its parts into one piece, which is optimised as a whole. By itself Numba optimises each part, with all that it
-    calls, and again inside of each of its callers, and theirs: half of a compilation. Whoever optimises all at
-    once also sees more: learners are faster by a tenth to a third.
-    """
-
-    def _optimize_final_module(self) -> None:
-        pass
+class _ToLink(JITCodeLibrary):
+    """A function that is linked into what calls it, and never made into machine code of its own."""
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
@@ -95,12 +87,24 @@ class _Unfinished(JITCodeLibrary):
         return 0
 
     @property
-    def codegen(self) -> "_Unfinished":
+    def codegen(self) -> "_ToLink":
         """Whom Numba hands the constants that a function prints, or puts into an error."""
         return self
 
     def set_env(self, name: str, environment: Any) -> None:
         """They belong to machine code: `_KernelCompiler` hands them over."""
+
+
+class _Unfinished(_ToLink):
+    """A function as LLVM reads it: what it calls is linked in, and nothing is optimised.
+
+    A kernel takes all its parts into one piece, which is optimised as a whole. By itself Numba optimises each part, with all that it
+    calls, and again inside of each of its callers, and theirs: half of a compilation. Whoever optimises all at
+    once also sees more: learners are faster by a tenth to a third.
+    """
+
+    def _optimize_final_module(self) -> None:
+        pass
 
 
 class _KernelCompiler(Compiler):
@@ -116,9 +120,17 @@ class _KernelCompiler(Compiler):
 class _PartCompiler(Compiler):
     """Numba's compiler, which leaves a function unfinished."""
 
+    library: type[_ToLink] = _Unfinished
+
     def __init__(self, typing: Any, target: Any, library: Any, *rest: Any) -> None:
-        unfinished = _Unfinished(target.codegen(), "part")  # type: ignore[no-untyped-call]  # likewise
-        super().__init__(typing, target, unfinished, *rest)  # type: ignore[no-untyped-call]  # likewise
+        to_link = self.library(target.codegen(), "part")
+        super().__init__(typing, target, to_link, *rest)  # type: ignore[no-untyped-call]  # likewise
+
+
+class _RoundedCompiler(_PartCompiler):
+    """The same, but the function is optimised."""
+
+    library = _ToLink
 
 
 def _pipeline(compiler: type[Compiler]) -> dict[str, Any]:
@@ -165,7 +177,9 @@ def part(function: Any, **options: Any) -> Any:
     Without the way in from Python, which takes dozens of arrays out of records, and without machine code: kernels make that
     of it, and their code is what is kept.
     """
-    options = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True, **_pipeline(_PartCompiler), **options}
+    # Sums that may be taken in any order are rounded as they are vectorised: before a part is linked in, as always, not after.
+    compiler = _RoundedCompiler if "fastmath" in options else _PartCompiler
+    options = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True, **_pipeline(compiler), **options}
     compiled: Any = njit(**options)(function)
     if compiled is not function:
         # A call from Python would jump to nowhere. A version with a way in takes it: tests look at parts alone.

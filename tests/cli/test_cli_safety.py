@@ -89,6 +89,31 @@ def test_a_comparison_never_takes_the_place_of_another(
         assert snapshot(tmp_path / "runs" / name) == first
 
 
+@pytest.mark.parametrize("harm", ["cut", "another digit", "no object"])
+def test_results_that_were_damaged_are_noticed(
+    harm: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By whoever shows them; a run of the same settings needs none of them, and is the way out."""
+    assert call(monkeypatch, *COMPARE, "--out", "run") == 0
+    file = tmp_path / "run" / "results.json"
+    whole = file.read_text()
+    digit = whole.index("0.") + 2
+    other = whole[:digit] + ("1" if whole[digit] != "1" else "2") + whole[digit + 1 :]
+    file.write_text({"cut": whole[: len(whole) // 2], "another digit": other, "no object": "[]"}[harm])
+    harmed = snapshot(tmp_path / "run")
+    capsys.readouterr()
+    for command in (["report", "run"], [*COMPARE, "--resume", "--out", "run"], ["compare", "--resume", "--out", "run"]):
+        assert call(monkeypatch, *command) == 2
+        said = capsys.readouterr().err
+        assert (
+            said == "d2dfl: run/results.json is damaged: measure anew into another folder with d2dfl run --from run\n"
+        )
+        assert snapshot(tmp_path / "run") == harmed
+    assert call(monkeypatch, "run", "--from", "run", "--out", "again") == 0
+    assert (tmp_path / "again" / "results.json").read_text() == whole
+    assert call(monkeypatch, "report", "again") == 0
+
+
 def test_a_run_folder_that_was_changed_by_hand_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,6 +68,22 @@ def test_what_is_known_of_datasets_needs_no_compiler(arguments: list[str]) -> No
     assert not loaded(*arguments) & {"numba", "torch", "scipy", "sklearn", "matplotlib"}
 
 
+def test_the_list_says_what_its_times_leave_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A second, it said of experiments that took twelve."""
+    assert call(monkeypatch, "reproduce", "list") == 0
+    assert "To load packages and to draw takes about 10 s more" in capsys.readouterr().out
+
+
+def test_a_set_that_is_not_here_names_the_command_that_fetches_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("D2DFL_DATA", str(tmp_path))
+    assert call(monkeypatch, "data", "info", "fmnist") == 0
+    assert "fetch it with `d2dfl data fetch fmnist`" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("more", [[], ["--figures"]])
 def test_a_page_needs_no_compiler(more: list[str], tmp_path: Path) -> None:
     write(comparison(), tmp_path)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_runs import COMPARE
@@ -37,7 +38,7 @@ def test_a_service_manager_stops_it_as_a_user_does(tmp_path: Path) -> None:
     process.terminate()
     said = process.communicate()[1]
     assert process.returncode == 130
-    assert "d2dfl: stopped; finished rounds are kept; to go on: d2dfl compare " in said
+    assert "d2dfl: stopped; finished rounds are kept, but for the last 10 s; to go on: d2dfl compare " in said
 
 
 def test_a_comparison_that_was_stopped_says_how_to_go_on(
@@ -47,15 +48,15 @@ def test_a_comparison_that_was_stopped_says_how_to_go_on(
 
     save = Checkpoints.save
 
-    def then_stop(self: Checkpoints, *plan: object) -> None:
-        save(self, *plan)  # type: ignore[arg-type]
+    def then_stop(self: Checkpoints, *plan: Any) -> None:
+        save(self, *plan)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
         patched.setattr(Checkpoints, "save", then_stop)
         assert call(patched, *COMPARE) == 130
     said = capsys.readouterr().err.strip()
-    assert said.startswith("d2dfl: stopped; finished rounds are kept; to go on: d2dfl compare ")
+    assert said.startswith("d2dfl: stopped; finished rounds are kept, but for the last 10 s; to go on: d2dfl compare ")
     command = said.partition("to go on: ")[2].split()
     with monkeypatch.context() as patched:  # typed once more without --resume: it says what is there
         patched.setattr("d2dfl.experiment.compare.train_many", stop)
@@ -83,8 +84,8 @@ def test_a_folder_knows_its_own_settings(
 
     save = Checkpoints.save
 
-    def then_stop(self: Checkpoints, *plan: object) -> None:
-        save(self, *plan)  # type: ignore[arg-type]
+    def then_stop(self: Checkpoints, *plan: Any) -> None:
+        save(self, *plan)
         raise KeyboardInterrupt
 
     assert call(monkeypatch, *COMPARE, "--out", "whole") == 0

@@ -186,7 +186,7 @@ def test_a_bomb_is_not_unpacked_to_be_verified_or_out_of_an_archive(
 def test_a_download_that_ends_early_gets_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def half(url: str, timeout: float) -> BytesIO:
         answer = BytesIO(b"half of it")
-        answer.headers = {"Content-Length": "20"}  # type: ignore[attr-defined]
+        answer.headers = {"Content-Length": "20"}  # type: ignore[attr-defined]  # all that is read of them
         return answer
 
     monkeypatch.setattr("urllib.request.urlopen", half)

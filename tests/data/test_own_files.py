@@ -169,7 +169,7 @@ def test_parquet_needs_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
             series = {
                 name: type("Series", (), {"to_numpy": lambda self, held=held: held})() for name, held in columns.items()
             }
-            frame.__getitem__ = lambda self, name: series[name]  # type: ignore[attr-defined]
+            frame.__getitem__ = lambda self, name: series[name]  # type: ignore[attr-defined]  # a frame that is none
             return frame()
 
     monkeypatch.setitem(sys.modules, "pandas", Pandas)

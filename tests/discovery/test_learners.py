@@ -9,13 +9,13 @@ from conftest import config_of
 from d2dfl import Config, Network, discover, preset
 from d2dfl.discovery.equations.reward import Terms
 from d2dfl.discovery.game import state as game
-from d2dfl.discovery.game.board import board_of
+from d2dfl.discovery.game.board import Board, board_of, free_choice, useful_links
 from d2dfl.discovery.game.draws import uniform
 from d2dfl.discovery.game.learning import NO_DEVICE, Devices
 from d2dfl.discovery.game.revisions import take_turns
 from d2dfl.discovery.game.rounds import play_round, round_of
 from d2dfl.discovery.game.search import best_response
-from d2dfl.discovery.game.tables import reweigh, rules_of, sample, tables_of
+from d2dfl.discovery.game.tables import Tables, greedy_actions, reweigh, rules_of, sample, tables_of
 from d2dfl.discovery.methods import marginal, qlearning
 from d2dfl.discovery.plain.reference import PlainQlearning, plain_round, plain_uniform
 from d2dfl.discovery.task import Task
@@ -48,6 +48,53 @@ def test_a_round_equals_the_loops(config: Config) -> None:
         work.drop[:] = np.where(choice >= 0, network.drop[np.arange(9), choice], 0.0)
         play_round(board, terms, work, board.gauss)
         assert np.allclose(work.reward, plain_round(network, config, choice.tolist()), atol=1e-10)
+
+
+@pytest.mark.parametrize("slots", [3, 8])
+def test_who_may_stay_alone_and_who_looks_best_equal_the_loops(slots: int) -> None:
+    """Arrays at once against a device at a time: links of use, R12, R3."""
+    config = config_of("paper", **{"channel.slots": slots})
+    for seed in range(20):
+        network = Network.generate(config, seed)
+        board, draws = board_of(network, Terms.of(config.reward)), np.random.default_rng(seed)
+        # Little is trusted, needed and to spare, and some hear nobody.
+        for held in (board.trust, board.need, board.surplus):
+            held[draws.random(held.shape) < 0.7] = 0
+        board.candidates[draws.random(board.candidates.shape) < 0.2] = -1
+        board.candidates[0] = -1
+        useful = [[useful_link(board, device, slot) for slot in range(slots)] for device in range(9)]
+        assert useful_links(board).tolist() == useful
+        assert free_choice(board, no_link=True).all()
+        alone = [useless_or_nobody(board.candidates[device].tolist(), useful[device]) for device in range(9)]
+        assert free_choice(board, no_link=False).tolist() == alone
+        for no_link in (True, False):
+            tables = tables_of(board, config.qlearning, device_keys(seed, "x", devices=9), no_link)
+            tables.visits[:] = draws.integers(0, 3, tables.visits.shape) * (np.arange(9) > 1)[:, None]
+            tables.total[:] = draws.integers(-2, 3, tables.total.shape)  # equals, too
+            assert greedy_actions(board, tables).tolist() == [best_of(tables, slots, device) for device in range(9)]
+
+
+def useful_link(board: Board, device: int, slot: int) -> bool:
+    sender = int(board.candidates[device, slot])
+    labels = range(board.counts.shape[1])
+    return sender >= 0 and any(
+        board.trust[device, slot, one] and board.need[device, one] > 0 and board.surplus[sender, one] > 0
+        for one in labels
+    )
+
+
+def useless_or_nobody(heard: list[int], useful: list[bool]) -> bool:
+    return all(one < 0 for one in heard) or any(
+        one >= 0 and not of_use for one, of_use in zip(heard, useful, strict=True)
+    )
+
+
+def best_of(tables: Tables, slots: int, device: int) -> int:
+    means = {
+        action: tables.total[device, action] / visits for action, visits in enumerate(tables.visits[device]) if visits
+    }
+    best = max(means, key=lambda action: (means[action], -action), default=-1)
+    return best if best < slots else -1
 
 
 @pytest.mark.parametrize("no_link", [True, False])

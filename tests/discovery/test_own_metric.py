@@ -87,7 +87,7 @@ def test_a_device_without_data_is_as_far_as_the_metric_says() -> None:
 
 
 def refused(config: Config, metric: Metric | None) -> str:
-    METRICS["mine"] = metric  # type: ignore[assignment]
+    METRICS["mine"] = metric  # type: ignore[assignment]  # what a plug-in may do wrong
     with pytest.raises(UserError) as error:
         discover(Network.generate(config, 0), config.with_(reward__metric="mine"))
     return str(error.value)
@@ -98,7 +98,7 @@ def test_what_fails_is_one_sentence() -> None:
     config = config_of("best", **{"network.devices": 4})
     assert refused(config, Metric("mine", "", lambda a, b: {}[0])) == "the metric 'mine' fails: KeyError: 0"
     assert "give finite numbers" in refused(config, Metric("mine", "", lambda a, b: a[0] / 0.0 - a[0] / 0.0))
-    assert "fails: ValueError" in refused(config, Metric("mine", "", lambda a, b: "far"))  # type: ignore[arg-type,return-value]
+    assert "fails: ValueError" in refused(config, Metric("mine", "", lambda a, b: "far"))  # type: ignore[arg-type,return-value]  # a function that is wrong
     assert "registered without its function" in refused(config, Metric("mine", ""))
     assert "registered without its function" in refused(config, None)
 

@@ -96,7 +96,7 @@ def test_share_is_zero_without_exchange_and_one_at_the_best() -> None:
 @pytest.mark.parametrize("rule", ["hinge", "ratio", "literal"])
 def test_the_objective_is_the_mean_of_overall_rewards(clustered: bool, rule: str) -> None:
     rng = np.random.default_rng(3)
-    config = RewardConfig(budget_rule=rule, budget_weight=0.7, global_weight=0.3, agreement_weight=1.5)  # type: ignore[arg-type]
+    config = RewardConfig(budget_rule=rule, budget_weight=0.7, global_weight=0.3, agreement_weight=1.5)  # type: ignore[arg-type]  # a word from the parameters
     terms = Terms.of(config, clustered)
     local, budget, used = rng.normal(size=12), rng.uniform(5, 50, 3), rng.uniform(0, 80, 3)
     members = np.array([5.0, 4.0, 3.0])

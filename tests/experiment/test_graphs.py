@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,10 +41,10 @@ def test_graphs_of_several_methods_and_their_folder(tmp_path: Path) -> None:
 def test_a_method_that_lacks_its_package_is_left_out_only_if_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     find = graphs.discover
 
-    def lacking(*arguments: object, method: str, **options: object) -> object:
+    def lacking(*arguments: Any, method: str, **options: Any) -> object:
         if method == "uniform":
             raise MissingExtraError("uniform", "luck", "more")
-        return find(*arguments, method=method, **options)  # type: ignore[arg-type]
+        return find(*arguments, method=method, **options)
 
     monkeypatch.setattr(graphs, "discover", lacking)
     methods, network = [METHODS["closest"], METHODS["uniform"]], Network.generate(CONFIG, 1)

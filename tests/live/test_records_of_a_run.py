@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from d2dfl import Network, preset
 from d2dfl.experiment.compare import compare, plan_of
@@ -34,15 +35,15 @@ class Reader(RunView):
     def read(self) -> None:
         self.shown += [json.loads(text) for text in self.stand.newer(self.seen)]
 
-    def negotiate(self, trace) -> None:  # type: ignore[no-untyped-def]
+    def negotiate(self, trace: Any) -> None:
         super().negotiate(trace)
         self.read()
 
-    def prepare(self, number, item) -> None:  # type: ignore[no-untyped-def]
+    def prepare(self, number: Any, item: Any) -> None:
         super().prepare(number, item)
         self.read()
 
-    def train(self, states) -> None:  # type: ignore[no-untyped-def]
+    def train(self, states: Any) -> None:
         super().train(states)
         self.read()
 

@@ -46,6 +46,12 @@ def test_physical_units_by_hand() -> None:
     assert np.isclose(10 * np.log10(channel.noise_power(config)) + 30, -113.98, atol=0.01)  # kTB at 1 MHz
 
 
+def test_a_table_that_the_channel_does_not_read_is_refused(tmp_path: Path) -> None:
+    """It had no effect, and nobody was told."""
+    with pytest.raises(UserError, match=r"channel\.file names rss\.csv, which channel\.kind=path-loss does not read"):
+        Network.generate(small(**{"channel.file": "rss.csv"}), 0)
+
+
 def test_csv(tmp_path: Path) -> None:
     file = tmp_path / "rss.csv"
     table = np.random.default_rng(0).uniform(0.1, 0.5, (8, 8))

@@ -7,7 +7,7 @@ import os
 import struct
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -62,8 +62,8 @@ def test_a_header_that_claims_more_than_there_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kind", ["?", "i1", "<u2", ">i4", "i8", "f2", ">f4", "f8"])
-def test_whatever_numpy_writes_comes_back(tmp_path: Path, kind: str, order: str) -> None:
-    array = np.asarray(np.arange(24).reshape(2, 3, 4) % 2, dtype=kind, order=order)  # type: ignore[call-overload]
+def test_whatever_numpy_writes_comes_back(tmp_path: Path, kind: str, order: Literal["C", "F"]) -> None:
+    array = np.asarray(np.arange(24).reshape(2, 3, 4) % 2, dtype=kind, order=order)
     np.save(tmp_path / "a.npy", array)
     again = read_npy(tmp_path / "a.npy")
     assert again.dtype == array.dtype

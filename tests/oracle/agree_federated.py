@@ -56,13 +56,13 @@ def settings_of(case: Federated, draws: np.random.Generator, **more: Any) -> Fed
         rounds=case.rounds,
         interval=case.interval,
         batch=WHOLE,
-        optimiser=case.optimiser,  # type: ignore[arg-type]
+        optimiser=case.optimiser,  # type: ignore[arg-type]  # a word from a draw
         learning_rate=case.rate,
         momentum=case.momentum,
-        momentum_rule=case.momentum_rule,  # type: ignore[arg-type]
+        momentum_rule=case.momentum_rule,  # type: ignore[arg-type]  # a word from a draw
         weight_decay=case.weight_decay,
         weighting="equal" if case.equal else "data",
-        executor=str(draws.choice(["auto", "loop"])),  # type: ignore[arg-type]
+        executor=str(draws.choice(["auto", "loop"])),  # type: ignore[arg-type]  # a word from a draw
         device="cpu",
         **more,
     )

@@ -79,10 +79,10 @@ def test_ranges_are_full_and_in_order(values: list[float], ranges: int, rule: st
     pools = [targets[points] for points in holdings] if rule == "local" else [targets]
     if min(len(np.unique(pool)) for pool in pools) < ranges:
         with pytest.raises(UserError, match="partition.ranges to"):
-            ranges_of(targets, holdings, ranges, rule, least)  # type: ignore[arg-type]
+            ranges_of(targets, holdings, ranges, rule, least)  # type: ignore[arg-type]  # a word from the parameters
         return
-    result = ranges_of(targets, holdings, ranges, rule, least)  # type: ignore[arg-type]
-    cuts = cut_points(targets, holdings, ranges, rule, least)  # type: ignore[arg-type]
+    result = ranges_of(targets, holdings, ranges, rule, least)  # type: ignore[arg-type]  # a word from the parameters
+    cuts = cut_points(targets, holdings, ranges, rule, least)  # type: ignore[arg-type]  # a word from the parameters
     assert cuts.shape == (devices, ranges - 1)
     for points in holdings if rule == "local" else [np.arange(len(targets))]:
         order = points[np.argsort(targets[points], kind="stable")]
@@ -150,7 +150,7 @@ def test_neighbouring_floating_point_numbers_are_told_apart() -> None:
 )
 def test_bad_input(targets: np.ndarray, rule: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
-        ranges_of(targets, BOTH, 4, rule)  # type: ignore[arg-type]
+        ranges_of(targets, BOTH, 4, rule)  # type: ignore[arg-type]  # a word from the parameters
 
 
 def test_bad_numbers() -> None:

@@ -93,10 +93,10 @@ def sql(statement: str) -> Callable[[Path], None]:
     ],
 )
 def test_a_broken_folder_is_one_sentence_and_nothing_changes(
-    harm: object, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    harm: Callable[[Path], object], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = broken(monkeypatch)
-    harm(home.folder)  # type: ignore[operator]
+    harm(home.folder)
     before = {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file()}
     capsys.readouterr()
     assert call(monkeypatch, "peer", "run", "--graph", "graph.json", "--for", "1", "--home", "kitchen") == 2

@@ -1,6 +1,7 @@
 """Forgetting reaches everybody who was given a datapoint, now or when they are back, and is proven."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -14,9 +15,9 @@ from d2dfl.peer.store.audit import first_fault
 from d2dfl.peer.wire import messages as say
 
 
-def given(size: int = 2, **options: object) -> Small:
+def given(size: int = 2, **options: Any) -> Small:
     """A fleet in which peer 0 has given everybody all that they may have."""
-    small = Small(size=size, **options)  # type: ignore[arg-type]
+    small = Small(size=size, **options)
     small.allow(0, *(rules(small.prints(n)) for n in range(1, size)))
     for number in range(1, size):
         small.peers[0].giving.give(small.prints(number), {"a": 2, "b": 2}, small.now)

@@ -4,6 +4,7 @@ import ast
 import inspect
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,8 +24,8 @@ def gift(small: Small, wanted: dict[str, int] | None = None) -> bytes | None:
     return small.peers[0].giving.give(small.prints(1), wanted or {"a": 5, "b": 5}, small.now)
 
 
-def ready(**options: object) -> Small:
-    small = Small(**options)  # type: ignore[arg-type]
+def ready(**options: Any) -> Small:
+    small = Small(**options)
     assert small.allow(0, rules(small.prints(1))) is None
     return small
 
@@ -130,7 +131,7 @@ def test_what_a_cancelled_transfer_brings_late_finds_the_door_shut() -> None:
     late = [(to, frame) for to, frame in small.peers[0].take()]  # the offer, kept by the network
     small.allow(0, number=2)
     small.pump()
-    assert small.stores[0].outgoing(transfer or b"").phase == "returned"  # type: ignore[union-attr]
+    assert small.stores[0].outgoing(transfer or b"").phase == "returned"  # type: ignore[union-attr]  # it is there
     for _, frame in late:
         small.peers[1].receive(frame, small.now)
     assert small.stores[1].incoming(transfer or b"", small.prints(0)).phase == "refused"

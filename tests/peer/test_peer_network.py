@@ -102,7 +102,7 @@ def test_ctrl_c_ends_cleanly_and_the_next_start_goes_on(tmp_path: Path) -> None:
         assert process.wait(timeout=LONG_S) == 130
     log = (pair.homes[1].folder / "run.log").read_text().splitlines()
     assert log == ["d2dfl: stopped; everything that was agreed is kept: the next start goes on"] * 2
-    kinds = [json.loads(bytes(row[0]))["kind"] for row in pair.ask(1, "SELECT content FROM audit")]  # type: ignore[arg-type]
+    kinds = [json.loads(bytes(row[0]))["kind"] for row in pair.ask(1, "SELECT content FROM audit")]  # type: ignore[arg-type]  # a column of bytes
     assert kinds.count("started") == kinds.count("stopped") == 2
 
 

@@ -97,8 +97,8 @@ def test_a_peer_that_sends_before_it_stores_is_found(monkeypatch: pytest.MonkeyP
     assert first_failure()
 
 
-def _phase_only(store: object, op: do.Adopt, now: float) -> None:
-    store.db.execute("UPDATE incoming SET phase = 'committed' WHERE id = ?", (op.id,))  # type: ignore[attr-defined]
+def _phase_only(store: Store, op: do.Adopt, now: float) -> None:
+    store.db.execute("UPDATE incoming SET phase = 'committed' WHERE id = ?", (op.id,))
 
 
 def test_a_store_that_keeps_what_it_was_to_erase_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,7 @@ def test_a_transaction_that_ended_with_an_error_of_the_disk_may_have_happened(tm
             return found
 
     store = Store(tmp_path / "store.db", OWN)
-    store.db = Odd(store.db)  # type: ignore[assignment]
+    store.db = Odd(store.db)  # type: ignore[assignment]  # it wraps a connection
     with pytest.raises(StoreFullError):
         store.apply([Note("one")], NOON_S)
     store.apply([Note("two")], NOON_S)
@@ -229,7 +229,7 @@ def test_shards_come_in_once_and_out_as_a_dataset(tmp_path: Path) -> None:
     assert targets.tolist() == [0, 1, 1, 0]
     assert [number for _, number in points] == [0, 1, 2, 3]
     data = dataset(store, use="first training")
-    assert len(data) == 4  # type: ignore[arg-type]
+    assert len(data) == 4  # type: ignore[arg-type]  # a dataset has a length to PyTorch
     assert data[1][0].tolist() == inputs[1].tolist()
     assert store.used_in(store.own, [2]) == ["first training"]
     np.savez(tmp_path / "data" / "one.npz", inputs=inputs + 1, targets=np.array([0, 1, 1, 0]))
@@ -373,4 +373,4 @@ def test_a_training_that_cannot_be_noted_is_given_nothing(tmp_path: Path) -> Non
     with no_more_files(), pytest.raises(UserError, match="cannot note the training 'first', so it is given nothing"):
         dataset(store, use="first")
     assert not store.db.in_transaction
-    assert len(dataset(store)) == 4  # type: ignore[arg-type]
+    assert len(dataset(store)) == 4  # type: ignore[arg-type]  # a dataset has a length to PyTorch

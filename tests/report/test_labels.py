@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,11 +126,11 @@ def test_names_of_the_example_do_not_cover_each_other() -> None:
     assert (gaps > 0.8 * stage.radius).all()
 
 
-def beside_of(result: object) -> np.ndarray:
-    network, graph = result.discovery.network, result.graph  # type: ignore[attr-defined]
+def beside_of(result: Any) -> np.ndarray:
+    network, graph = result.discovery.network, result.graph
     stage = stage_of(network, 400.0)
     most = float(graph.allocated.sum(axis=2).max())
-    letters = lettering(network.device_names, result.discovery.evaluation.labels_satisfied)  # type: ignore[attr-defined]
+    letters = lettering(network.device_names, result.discovery.evaluation.labels_satisfied)
     return beside(stage, links_of(network, graph, stage, most), letters)
 
 

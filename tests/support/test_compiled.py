@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import d2dfl
+from d2dfl import compiled
 from d2dfl.compiled import NOT_KEPT, kernel, part
 
 MODULE = """
@@ -177,6 +179,16 @@ def test_a_part_has_no_code_of_its_own_and_is_whole_inside_of_a_kernel(folder: P
     assert [path.name.split("-")[0] for path in (folder / "kept").rglob("*.nbi")] == ["parts.both"]
     loaded = CALL_PARTS.splitlines()[:-2]
     assert run(folder, "-c", "\n".join(loaded), **place) == ["5.0 1", "('below zero', -9.0)"]
+
+
+def test_what_is_summed_in_any_order_has_no_code_of_its_own_either() -> None:
+    """There would be two of it, with sums in two orders; and each would take as long to make as the kernel's own."""
+    add = part(lambda values: values[0] + values[1], nogil=True, fastmath={"reassoc"}, forceinline=True)
+    both = kernel(lambda values: add(values))
+    assert both(np.ones(2)) == 2.0
+    (made,) = add.overloads.values()
+    assert made.library.get_pointer_to_function(made.fndesc.llvm_func_name) == 0
+    assert not isinstance(made.library, compiled._Unfinished), "sums are vectorised before it is linked in, not after"
 
 
 LABELS_ONLY = """

@@ -27,7 +27,7 @@ def said(text: str, encoding: str, errors: str = "strict") -> str:
     speakable(stream)
     stream.write(text)
     stream.flush()
-    return stream.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+    return stream.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]  # a stream over bytes in memory
 
 
 @pytest.mark.parametrize("errors", ["strict", "backslashreplace", "surrogateescape", "replace"])
@@ -77,7 +77,7 @@ def test_tables_and_bars(encoding: str) -> None:
     with Progress(SpinnerColumn(), BarColumn(), TextColumn("{task.completed}/{task.total} …"), console=console) as bar:
         bar.advance(bar.add_task("", total=3), 2)
     stream.flush()
-    text = stream.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]
+    text = stream.buffer.getvalue().decode(encoding)  # type: ignore[attr-defined]  # a stream over bytes in memory
     assert "alpha" in text
     assert "2/3 ..." in text
     assert "?" not in text.replace("\x1b[?25", "")  # the sequences that hide and show the cursor

@@ -46,6 +46,7 @@ def compare_and_print(config: Config, methods: Sequence[str], seeds: Sequence[in
     check_logs(place.logs)  # before PyTorch is loaded and a folder made
     from d2dfl.experiment.compare import compare, plan_of
     from d2dfl.experiment.findings.comparison import write_all
+    from d2dfl.experiment.folder.store import check_results
     from d2dfl.experiment.grid.cluster import check_engine
 
     check_engine(place.engine, config.federation)  # and the scheme
@@ -53,6 +54,7 @@ def compare_and_print(config: Config, methods: Sequence[str], seeds: Sequence[in
     with _folder_for(plan, place) as record:
         where = record.path
         if record.finished:
+            check_results(where)
             record.finish()  # it may have been cut while it removed its checkpoint
             _show_finished(where)
             return
@@ -119,6 +121,7 @@ def _bar(
     record: "RunFolder", observer: Observer, announce_discovery: Callable[[], None], elsewhere: bool
 ) -> Iterator[Step]:
     """A progress bar for a comparison, unless it is shown otherwise; a stop says what was kept."""
+    from d2dfl.experiment.compare import PAUSE_S
     from d2dfl.experiment.pace import FINDING
 
     with bar("prepare", shown=not elsewhere) as show:
@@ -139,7 +142,8 @@ def _bar(
         except KeyboardInterrupt:
             if not record.checkpoints.there:
                 raise KeyboardInterrupt("nothing was kept: no round of training was finished") from None
-            raise KeyboardInterrupt(f"finished rounds are kept; to go on: {to_resume(record.path)}") from None
+            kept = f"finished rounds are kept, but for the last {PAUSE_S:.0f} s"
+            raise KeyboardInterrupt(f"{kept}; to go on: {to_resume(record.path)}") from None
 
 
 def _print_comparison(config: Config, result: "Comparison") -> None:

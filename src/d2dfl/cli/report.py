@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from d2dfl.cli.output import say
 from d2dfl.errors import UserError
 from d2dfl.experiment.folder.mark import RunPlan
-from d2dfl.experiment.folder.store import run_folder
+from d2dfl.experiment.folder.store import check_results, run_folder
 from d2dfl.storage import check_output, make_folder, read_bytes, write_whole
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def write_page(names: list[str], given: Path | None, figures: bool, title: str) 
         raise UserError(f"cannot write a page to {str(out)!r}: name a file that ends in .html")
     if out.exists() and b'content="d2dfl' not in read_bytes(out)[:4000]:
         raise UserError(f"{out} is there and not a page of d2dfl: name another file with --out")
+    for run in runs:
+        check_results(run)
     entries, folder = load_entries(runs), out.with_name(f"{out.stem}-figures")
     if out.parent.is_dir():
         check_output(out)

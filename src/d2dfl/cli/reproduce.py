@@ -293,7 +293,8 @@ def print_experiments() -> None:
     shown = Console(markup=False) if sys.stdout.isatty() else Console(markup=False, width=150)
     shown.print(table)
     shown.print(
-        "cells (methods × points × seeds), and the time of one core where we measured it (paper scale: mostly of an H200)"
+        "cells (methods × points × seeds), and the time of one core where we measured it (paper scale: mostly of an H200)\n"
+        "To load packages and to draw takes about 10 s more, and the first run after installation compiles for 20 s."
     )
 
 

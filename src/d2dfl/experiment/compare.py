@@ -4,7 +4,8 @@ The gap is the honest yardstick: train once with no exchange and once with the s
 devices. A method's share is (its score - none) / (iid - none).
 """
 
-import json
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from d2dfl.experiment.findings.device_scores import KEY, device_scores
 from d2dfl.experiment.findings.maps import MANY
 from d2dfl.experiment.folder.logs import Logs, check_logs, open_logs, run_name
 from d2dfl.experiment.folder.mark import RunPlan
-from d2dfl.experiment.folder.store import RESULTS, RunFolder
+from d2dfl.experiment.folder.store import RunFolder, write_results
 from d2dfl.experiment.folder.traces import save_traces, traced
 from d2dfl.experiment.grid.cluster import check_engine, cluster_for
 from d2dfl.experiment.inputs import Inputs, data_set
@@ -46,8 +47,9 @@ from d2dfl.experiment.trained_models import TrainedModels
 from d2dfl.federation import Room, Starts, State, parameters_of, room_for, train_many
 from d2dfl.federation.models import Factory, outputs_for
 from d2dfl.progress import Step, silent
-from d2dfl.storage import write_whole
 from d2dfl.transfer import exchange, held_counts
+
+PAUSE_S = 10.0  # between two savings of the states of trainings under way
 
 
 def with_yardsticks(methods: str | Sequence[str]) -> list[str]:
@@ -178,14 +180,18 @@ def _logs(names: Sequence[str], record: RunFolder | None) -> Logs:
 def _keeper(
     record: RunFolder | None, cells: Sequence[Cell], log: Logs, observer: Observer
 ) -> Callable[[Mapping[int, State]], None]:
-    """Log every round, and save the states of those that trained together."""
+    """Log every round, and save the states of those that trained together: the first, the last, and every few seconds."""
+    rounds, saved = cells[0].config.federation.rounds, -math.inf
 
     def keep(states: Mapping[int, State]) -> None:
-        # First the log: a crash in between repeats a round, which the log can take.
+        nonlocal saved
+        # First the log: a crash in between repeats rounds, which the log can take.
         for number, state in states.items():
             _log_round(log, run_name(cells[number].method, cells[number].seed), state)
-        if record is not None:
-            record.checkpoints.save(states, len(cells), cells[0].config.federation.rounds)
+        ended = all(state.round == rounds for state in states.values())  # its memory need not stay on the disk
+        if record is not None and (ended or time.monotonic() - saved >= PAUSE_S):
+            record.checkpoints.save(states, len(cells), rounds)
+            saved = time.monotonic()
         observer.train(states)
 
     return keep
@@ -226,5 +232,5 @@ def _by_device(done: TrainedCell, scores: NDArray[np.float64] | None) -> Values:
 def _write(result: Comparison, traces: Sequence[Trace], record: RunFolder) -> None:
     """Every cell as those of a reproduction, the measures over all of them, and how discoveries went."""
     keep_cells(record.path, dict(zip(result.cells, result.values, strict=True)))
-    write_whole(record.path / RESULTS, json.dumps(result.to_dict(), allow_nan=False).encode())
+    write_results(record.path, result.to_dict())
     save_traces(traces, result.config, record.path)

@@ -92,6 +92,11 @@ def hear(positions: Array, slots: int) -> NDArray[np.int32]:
 
 def received_power(positions: Array, candidates: NDArray[np.int32], config: ChannelConfig, seed: int) -> Array:
     """rss[receiver, slot] by the configured channel; 0 where there is no candidate."""
+    if config.file and config.kind != "csv":
+        raise UserError(
+            f"channel.file names {config.file:.200}, which channel.kind={config.kind} does not read: set channel.kind=csv, or "
+            "leave out channel.file"
+        )
     generator = stream(seed, "received-power")
     heard = candidates >= 0
     if config.kind == "gaussian":

@@ -69,6 +69,41 @@ def test_trainings_that_ended_take_little_of_the_disk(tmp_path: Path) -> None:
     assert Checkpoints(tmp_path / "run").taken == 0
 
 
+def saved_rounds(monkeypatch: pytest.MonkeyPatch, out: Path, config: Config, pause_s: float) -> list[dict[int, int]]:
+    """Rounds of the trainings that were saved, each time; a round is said to take a second."""
+    saved: list[dict[int, int]] = []
+    seconds, save = itertools.count(), Checkpoints.save
+
+    def look(self: Checkpoints, states: Any, trainings: int, rounds: int) -> None:
+        saved.append({number: state.round for number, state in states.items()})
+        save(self, states, trainings, rounds)
+
+    class Clock:
+        monotonic = staticmethod(lambda: next(seconds) / 2)  # asked when it may be time, and when states are saved
+
+    monkeypatch.setattr(Checkpoints, "save", look)
+    monkeypatch.setattr("d2dfl.experiment.compare.time", Clock)
+    monkeypatch.setattr("d2dfl.experiment.compare.PAUSE_S", pause_s)
+    compared(out, config, seeds=[0])
+    return saved
+
+
+def test_states_are_saved_at_first_at_last_and_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = small(**{"federation.interval": 1, "federation.rounds": 8})
+    saved = saved_rounds(monkeypatch, tmp_path / "one", config, 1.5)
+    rounds = [set(found.values()) for found in saved]
+    assert rounds[0] == {1}
+    assert rounds[-1] == {8}
+    assert 2 < len(rounds) < 8
+    assert contents(tmp_path / "one") == contents_of_all_rounds(tmp_path / "all", config, monkeypatch)
+
+
+def contents_of_all_rounds(out: Path, config: Config, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """The same run with every round saved."""
+    assert len(saved_rounds(monkeypatch, out, config, 0.0)) == 8
+    return contents(out)
+
+
 @pytest.mark.parametrize("model", ["auto", "cnn-lite"])
 @pytest.mark.parametrize("before", [True, False])
 def test_a_run_can_be_cut_at_every_single_write(

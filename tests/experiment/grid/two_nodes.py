@@ -26,13 +26,13 @@ from torch import Tensor, nn
 TESTS = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TESTS), str(TESTS / "federation")]
 
-from federations import FAST, federation, tiny_conv  # noqa: E402
+from federations import FAST, federation, tiny_conv  # noqa: E402  # after the settings and the path
 
-from comparisons import compared, contents, small  # noqa: E402
-from d2dfl import UserError  # noqa: E402
-from d2dfl.experiment.grid.cluster import RayCluster, cluster_for  # noqa: E402
-from d2dfl.federation import FederationConfig, start, train_many  # noqa: E402
-from d2dfl.federation.models import mlp  # noqa: E402
+from comparisons import compared, contents, small  # noqa: E402  # after the settings and the path
+from d2dfl import UserError  # noqa: E402  # after the settings and the path
+from d2dfl.experiment.grid.cluster import RayCluster, cluster_for  # noqa: E402  # after the settings and the path
+from d2dfl.federation import FederationConfig, start, train_many  # noqa: E402  # after the settings and the path
+from d2dfl.federation.models import mlp  # noqa: E402  # after the settings and the path
 
 SIZES = (9, 20, 0, 13, 5, 8, 8, 30, 0, 3, 11, 2)
 HEAD, OTHER = "127.0.0.2", "127.0.0.3"

@@ -1,11 +1,10 @@
 """The board of the graph-discovery game: a network laid out for compiled code."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel
 from d2dfl.discovery.equations.diversity import distances_to
 from d2dfl.discovery.equations.gaussian import Gauss, gauss_of
 from d2dfl.discovery.equations.reward import Terms
@@ -59,34 +58,20 @@ def board_of(
     )
 
 
+def useful_links(board: Board) -> NDArray[np.bool_]:
+    """[receiver, slot] links over which something could move; -1 pads are none."""
+    useful = np.zeros(board.candidates.shape, dtype=bool)
+    for label in range(board.counts.shape[1]):  # one at a time: a table of all labels would be large
+        there = board.trust[:, :, label] & (board.need[:, label] > 0.0)[:, None]
+        useful |= there & (board.surplus[:, label] > 0.0)[board.candidates]
+    return useful & (board.candidates >= 0)
+
+
 def free_choice(board: Board, no_link: bool) -> NDArray[np.bool_]:
     """[device] whether the device may end up without a link (R12).
 
     Where it must choose somebody, it still may choose a transmitter that has nothing for it: a link over which nothing
     moves is no link.
     """
-    return np.asarray(_free(board.candidates, board.trust, board.surplus, board.need, no_link))
-
-
-@kernel
-def _free(candidates: Any, trust: Any, surplus: Any, need: Any, no_link: Any) -> Any:
-    devices, slots = candidates.shape
-    free = np.full(devices, no_link)
-    for device in range(devices):
-        heard = False
-        for slot in range(slots):
-            if free[device] or candidates[device, slot] < 0:
-                continue
-            heard = True
-            useful = False
-            for label in range(need.shape[1]):
-                if (
-                    need[device, label] > 0.0
-                    and trust[device, slot, label]
-                    and surplus[candidates[device, slot], label] > 0.0
-                ):
-                    useful = True
-            free[device] = not useful
-        if not heard:
-            free[device] = True
-    return free
+    useless = (board.candidates >= 0) & ~useful_links(board)
+    return np.asarray(no_link | useless.any(axis=1) | (board.candidates < 0).all(axis=1))

@@ -165,18 +165,10 @@ def next_untried(candidates: Any, tries: Any, offset: Any, actions: Any, device:
     return -1
 
 
-@kernel
-def greedy_actions(board: Any, tables: Any) -> Any:
+def greedy_actions(board: Board, tables: Tables) -> NDArray[np.int32]:
     """The action with the best mean reward for each device, the first of equals; -1 for no link."""
-    devices, slots = board.candidates.shape
-    result = np.full(devices, -1, np.int32)
-    for device in range(devices):
-        best = -np.inf
-        for action in range(tables.weight.shape[1]):
-            if tables.visits[device, action] == 0:
-                continue
-            mean = tables.total[device, action] / tables.visits[device, action]
-            if mean > best:
-                best = mean
-                result[device] = action if action < slots else -1
-    return result
+    tried = tables.visits > 0
+    mean = np.where(tried, tables.total / np.maximum(tables.visits, 1), -np.inf)
+    best = mean.argmax(axis=1)
+    chosen = np.where(tried.any(axis=1) & (best < board.candidates.shape[1]), best, -1)
+    return chosen.astype(np.int32)

@@ -33,7 +33,7 @@ from d2dfl.config.sections.graph import MarginalConfig
 from d2dfl.discovery.constants import LEARNER, LEAST_MOVE, TURN
 from d2dfl.discovery.equations.gaussian import components_of
 from d2dfl.discovery.equations.reward import Terms
-from d2dfl.discovery.game.board import Board, free_choice
+from d2dfl.discovery.game.board import Board, free_choice, useful_links
 from d2dfl.discovery.game.cycles import BestCycle, begin_cycle
 from d2dfl.discovery.game.learning import NO_DEVICE, Cooling, Devices, LearnerState
 from d2dfl.discovery.game.offers import nothing_told
@@ -82,7 +82,7 @@ def introduce(
     known = _within(board, max(1, int(INTRODUCTIONS * budget)))
     heard = known.sum(axis=1)
     if board.gauss is None:
-        useful = known & _useful(board)
+        useful = known & useful_links(board)
         numbers, told_sums, times = partitions, 0.0, 1
     else:
         # Clusters of the transmitter there and of the receiver back, and everybody's sums to begin with.
@@ -147,15 +147,6 @@ def _claims(
     # who contributes to a label's sketch, and add up the sketches from which everybody learns how far apart labels lie.
     partitions = board.counts.shape[1]
     return claim, 2.0 * edges, [] if label_distance is None else [partitions, partitions * (VALUES + 1)]
-
-
-def _useful(board: Board) -> NDArray[np.bool_]:
-    """[receiver, slot] links over which something could move; -1 pads are none."""
-    useful = np.zeros(board.candidates.shape, dtype=bool)
-    for label in range(board.counts.shape[1]):  # one at a time: a table of all labels would be large
-        there = board.trust[:, :, label] & (board.need[:, label] > 0.0)[:, None]
-        useful |= there & (board.surplus[:, label] > 0.0)[board.candidates]
-    return useful & (board.candidates >= 0)
 
 
 def _within(board: Board, affordable: int) -> NDArray[np.bool_]:

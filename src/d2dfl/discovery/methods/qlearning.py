@@ -165,7 +165,7 @@ def find(task: Task) -> LinkChoice:
             done = min(begin + CHUNK, last)
             task.progress(done / config.steps)
             if task.heard:  # what the policies would choose if they had to choose now
-                best = np.asarray(greedy_actions(board, tables))[:, None]
+                best = greedy_actions(board, tables)[:, None]
                 task.hear(best, done / config.steps, temperature, cost(task, done)[0])
     slots = read_off(board, tables, config, keys)
     messages, bits = cost(task, config.steps)
@@ -175,7 +175,7 @@ def find(task: Task) -> LinkChoice:
 def read_off(board: Board, tables: Tables, config: QlearningConfig, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
     """R3: the best action of each device, or one sampled from its softmax as it stands."""
     if config.final == "argmax":
-        return np.asarray(greedy_actions(board, tables))
+        return greedy_actions(board, tables)
     slots, width = board.candidates.shape[1], width_of(tables.weight, tables.block)
     draws = [
         sample(tables.weight, tables.block, width, device, uniform(key, config.steps))

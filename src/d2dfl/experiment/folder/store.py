@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -25,8 +26,10 @@ from d2dfl.storage import (
     MARK,
     PART,
     TakenError,
+    json_checksum,
     locked,
     make_folder,
+    read_json,
     read_text,
     remove_parts,
     write_whole,
@@ -121,6 +124,27 @@ def _text(path: Path) -> str | None:
         return read_text(path)
     except UserError:
         return None
+
+
+def write_results(path: Path, results: dict[str, Any]) -> None:
+    """Write what came of a comparison, with a checksum among it."""
+    content = {**results, "sha256": json_checksum(results)}
+    write_whole(path / RESULTS, json.dumps(content, allow_nan=False).encode())
+
+
+def check_results(path: Path) -> None:
+    """Refuse a run folder whose results are no longer those that were written; one without results is not looked at."""
+    if not os.path.lexists(path / RESULTS) or not (path / MARK).exists():
+        return
+    try:
+        results = read_json(path / RESULTS)
+        told = results.pop("sha256", None) if isinstance(results, dict) else ""
+        whole = told in (json_checksum(results), None)  # None: written before there was one
+    except UserError:
+        whole = False
+    if not whole:
+        again = f"d2dfl run --from {shlex.quote(str(path))}"
+        raise UserError(f"{path / RESULTS} is damaged: measure anew into another folder with {again}")
 
 
 def is_free(path: Path) -> bool:

@@ -1,17 +1,18 @@
 """Compiled training of small dense networks, for dense.py."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from d2dfl.compiled import kernel
+from d2dfl.compiled import kernel, part
 
 # Sums may be taken in any order; a loss that is no number must stay one that is none.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 # Always inside of `train_devices`: a function of its own would be there twice, with sums in two orders, and a process that
 # compiled it would round otherwise than one that loads kept code.
-_inlined = kernel(nogil=True, fastmath=FAST, forceinline=True)
+_inlined = partial(part, nogil=True, fastmath=FAST, forceinline=True)
 
 
 @_inlined
