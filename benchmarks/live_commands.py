@@ -23,7 +23,7 @@ COMMANDS = (
     ("discover", "--devices", "60"),
     ("discover", "--devices", "60", "--set", "marginal.messages=4000"),
     ("compare", "--methods", "marginal,closest", "--set", "data.samples=20", "--rounds", "10"),
-    ("compare", "--methods", "marginal,closest", "--set", "data.samples=50", "--rounds", "60"),
+    ("compare", "--methods", "marginal,qlearning,closest", "--set", "data.samples=50", "--rounds", "30"),
 )
 
 

@@ -18,11 +18,12 @@ from d2dfl.report.look import Colours
 from d2dfl.report.page.map_data import WIDTH, layer_data, map_data
 
 PLACES_S = 0.001  # that the first drawing takes for each device: places, names and bends are found
+AGAIN = 0.4  # of that, when places are found
 
 
-def first_map(devices: int, share: float | None = None) -> Kind:
-    """How a map is drawn that nobody has seen yet."""
-    return Kind(share, devices * PLACES_S, _load)
+def first_map(devices: int, share: float | None = None, placed: bool = False) -> Kind:
+    """How a map is drawn that nobody has seen yet; `placed`: one where devices stand as on another that was drawn before."""
+    return Kind(share, devices * PLACES_S * (AGAIN if placed else 1.0), 1.0 if placed else AGAIN, _load)
 
 
 def _load() -> None:

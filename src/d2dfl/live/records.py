@@ -72,7 +72,7 @@ class RunView(DiscoveryView):
         if key in self.traces:
             self.found(self.traces[key].trace)
         if item.method != IID and item.setting.seed in self.maps and item.setting.seed == self.cells[0].seed:
-            self.stand.put(GRAPHS, self._graphs, first_map(item.setting.network.devices))
+            self.stand.put(GRAPHS, self._graphs, first_map(item.setting.network.devices, placed=True))
         self.stand.put(TABLE, lambda: table_data(self.table()))
 
     def train(self, states: Mapping[int, State]) -> None:

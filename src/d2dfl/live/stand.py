@@ -36,6 +36,7 @@ class Kind(NamedTuple):
 
     share: float | None = None  # of the run, for this record; None: as much as others
     first_s: float = 0.0  # that the first drawing is thought to take
+    again: float = 1.0  # the share of it that the second is thought to take: a map has found its places then
     load: Load = silent  # modules that it needs: loaded once, and no part of what a drawing costs
 
 
@@ -54,7 +55,7 @@ class Part:
     at_s: float = -LEAST_S  # when that was
     paid_s: float = 0.0  # by the clock of the run: when it may be built again
     cost_s: float = FIRST_S  # of the last drawing
-    charge_s: float = 0.0  # what it was charged, and is thought to cost again
+    thought_s: float = 0.0  # that the next one will cost
 
 
 class Stand:
@@ -89,7 +90,7 @@ class Stand:
                 part.build, part.version = build, part.version + 1
             else:
                 at_s, paid_s = self._wall() - LEAST_S, self._run()
-                self._parts[name] = Part(build, kind, 1, at_s=at_s, paid_s=paid_s, charge_s=kind.first_s)
+                self._parts[name] = Part(build, kind, 1, at_s=at_s, paid_s=paid_s, thought_s=kind.first_s)
 
     def renew(self, *names: str) -> None:
         """What these builds give has changed. Of no use while nobody has looked: the first who looks has them called anyway."""
@@ -147,7 +148,7 @@ class Stand:
         if self._wall() < part.at_s + LEAST_S or self._run() < part.paid_s:
             return False
         spent_s = self._own() - self._begun_s - self.loaded_s
-        return part.charge_s < CHEAP_S or spent_s + part.charge_s <= MOST * self._run()
+        return part.thought_s < CHEAP_S or spent_s + part.thought_s <= MOST * self._run()
 
     def _build(self, name: str, part: Part) -> None:
         with self._lock:
@@ -155,10 +156,11 @@ class Stand:
         before = self._own()
         part.kind.load()
         began = self._own()
-        part.text, part.built = _text(name, version, build()), version
+        first, part.text, part.built = not part.built, _text(name, version, build()), version
         cost_s = self._own() - began
-        part.charge_s = min(cost_s, part.cost_s)
-        part.at_s, part.paid_s = self._wall(), self._run() + part.charge_s / (part.kind.share or self._share)
+        charge_s = min(cost_s, part.cost_s)
+        part.at_s, part.paid_s = self._wall(), self._run() + charge_s / (part.kind.share or self._share)
+        part.thought_s = charge_s * (part.kind.again if first else 1.0)
         part.cost_s = cost_s
         self.loaded_s += began - before
 
