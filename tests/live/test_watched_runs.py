@@ -60,6 +60,7 @@ def test_a_killed_run_says_so_and_a_restarted_one_shows_all_rounds(window: Tab, 
     with command(*asked, cwd=tmp_path) as run:
         window.open(run.address)
         window.wait(f"{ROUND} >= 3", LONG)
+        window.wait("document.querySelectorAll('#training .curve').length >= 1", LONG)  # drawn by an account of its own
         old = run.address
         run.end(signal.SIGKILL)
         window.wait(f"{SAID}.includes('it was stopped or killed')")
