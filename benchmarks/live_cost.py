@@ -3,8 +3,9 @@
 The same comparison, in this process, again and again in turn: without a view; with one that nobody opens; with one that a browser
 reads, which is another process that takes everything as it comes. And the same discovery with and without its trace. Seconds are
 those of the processor, of all threads of this process, so that others on the machine count little; wall seconds stand beside. The
-share of the server's thread is read from its own clock: that is what a browser adds, and is exact where ratios are noisy. What the
-run's own thread spends on telling the view is read from the clock of that thread, since no clock of the server sees it.
+share of the server's thread is read from its own clock: that is what a browser adds, and is exact where ratios are noisy. It may draw
+by what the run itself has used, as if it had not had to start. What the run's own thread spends on telling the view is read from the
+clock of that thread, and so is what it would spend on telling nobody.
 
     python benchmarks/live_cost.py [--times 7] [--rounds 40] [--devices 25]
 """
@@ -28,7 +29,7 @@ from d2dfl.experiment.observer import NOBODY, Observer
 from d2dfl.live.page import live_page
 from d2dfl.live.records import RunView
 from d2dfl.live.server import served
-from d2dfl.live.stand import Stand
+from d2dfl.live.stand import Stand, since_now
 
 METHODS = ["marginal", "qlearning", "closest"]
 READER = "import sys, urllib.request; print(sum(map(len, urllib.request.urlopen(sys.argv[1] + 'events', timeout=60))))"
@@ -73,6 +74,7 @@ class Shares:
     def __init__(self) -> None:
         self.found: list[float] = []
         self.telling: list[float] = []
+        self.nobody: list[float] = []  # the same for an observer that hears nothing: calls, and reading the clock
         self.clock: Callable[[], float] | None = None
         self.told: Told | None = None
 
@@ -88,7 +90,7 @@ class Shares:
 @contextmanager
 def watched(reader: bool, shares: Shares):
     """A view with a server, and a reader of it where there is to be one."""
-    stand = Stand()
+    stand = Stand(since_now(time.process_time))
     with served(stand, live_page("benchmark")) as server:
         process = None
         if reader:
@@ -112,9 +114,12 @@ def compared(config: object, times: int, shares: dict[str, Shares]) -> dict[str,
     for number in range(times + 1):
         for kind, results in found.items():
             mine = shares.setdefault(kind, Shares())
-            view = nullcontext(NOBODY) if kind == "without" else watched(kind == "one browser", mine)
+            deaf = Told(NOBODY)
+            view = nullcontext(deaf) if kind == "without" else watched(kind == "one browser", mine)
             with tempfile.TemporaryDirectory() as folder, view as observer:
                 took = mine.of(lambda: run(config, observer, Path(folder) / "run"))
+            if kind == "without":
+                mine.nobody.append(deaf.spent_s / took[0])
             if number:  # the first of each compiles and loads
                 results.append(took)
     return found
@@ -172,12 +177,14 @@ def main() -> None:
     shares: dict[str, Shares] = {}
     show(title, compared(config, given.times, shares))
     long_discoveries(given.times, shares)
+    deaf = statistics.median(shares["without"].nobody[1:])
+    print(f"  telling nobody, by the same clock: {100 * deaf:.3f} %")
     for kind, each in shares.items():
         if each.found:
             took, told = (sorted(100 * share for share in one[1:]) for one in (each.found, each.telling))
             print(
                 f"  {kind}: the server's thread took {statistics.median(took):.2f} % [{took[0]:.2f}, {took[-1]:.2f}], telling it "
-                f"{statistics.median(told):.2f} % [{told[0]:.2f}, {told[-1]:.2f}]"
+                f"{statistics.median(told):.3f} % [{told[0]:.3f}, {told[-1]:.3f}]"
             )
 
 

@@ -114,9 +114,12 @@ class Tab:
         self.settle()
 
     def press(self, key: str) -> None:
-        number = {"windowsVirtualKeyCode": 9} if key == "Tab" else {}  # without it the focus stays
+        known: dict[str, dict[str, Any]] = {
+            "Tab": {"windowsVirtualKeyCode": 9},  # without it the focus stays
+            "Enter": {"windowsVirtualKeyCode": 13, "text": "\r"},  # and no button is pressed
+        }
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **number)
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **known.get(key, {}))
         self.settle()
 
     def middle(self, selector: str, number: int = 0) -> tuple[float, float]:

@@ -195,7 +195,7 @@ def test_what_commands_do_is_not_cut_off(site: Path, tab: Tab) -> None:
     """On the first pages that a newcomer reads every command has its explanation above it, and both are seen whole."""
     for page in ("index", "use"):
         tab.open(site / f"{page}.html", width=1280)
-        cut = "[...document.querySelectorAll('.language-console code')].map((it) => it.scrollWidth - it.clientWidth)"
+        cut = "[...document.querySelectorAll('.language-sh code')].map((it) => it.scrollWidth - it.clientWidth)"
         widths = tab.run(cut)
         assert len(widths) == 1, page
         assert max(widths) <= 0, page

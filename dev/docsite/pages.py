@@ -60,6 +60,9 @@ PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
 TALL = "docs/images/exchange-tall.png"
 ALL = f'<p><a href="{Path(PAGE).name}">All charts, tables, graphs and verdicts on one page</a></p>'
 
+# What a narrow cell of a table must not break: a sign and its number, and an interval.
+NUMBERS = re.compile(r"(?<=[ |])× \d[\d.]*|\[-?\d[\d.,]*, -?\d[\d.,]*\](?!\()")
+
 
 def sources() -> dict[str, tuple[str, str]]:
     """Page -> file in the repository that its links are relative to, and its text."""
@@ -109,7 +112,7 @@ def _explained_first(found: re.Match[str]) -> str:
     for line in found[1].splitlines():
         command, _, said = line.partition("  #")
         lines += ([""] if lines else []) + ([f"# {said.strip()}"] if said else []) + [command.rstrip()]
-    return "```console\n" + "\n".join(lines) + "\n```"
+    return "```sh\n" + "\n".join(lines) + "\n```"
 
 
 def anchor(term: str) -> str:
@@ -132,6 +135,7 @@ def write_pages(folder: Path) -> list[Path]:
         if page == "glossary.md":
             text = TERM.sub(lambda match: f"{match[1]} {{: #{anchor(match[2])} }}", text)
         text = BY_FILE.sub(lambda match: f"[{titles.get(Path(match[1]).name, match[1])}]", text)
+        text = NUMBERS.sub(lambda match: match[0].replace(" ", "\u00a0"), text)
         more = _notebook(folder, page, source, text) if source in TUTORIALS and not page.endswith("index.md") else ""
         written.append(_write(folder / page, _turned(_titled(text, more), page, source, homes, folder)))
     for picture in (TALL, TALL.replace("-tall", "")):

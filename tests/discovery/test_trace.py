@@ -27,6 +27,7 @@ def test_listening_changes_nothing_and_the_last_moment_is_the_result(method: str
     assert np.array_equal(last.slots, heard.graph.slots)
     assert np.array_equal(last.allocated, heard.graph.allocated)
     assert trace.moments[-1].share == 1.0
+    assert trace.moments[-1].messages == heard.messages  # those with which what moves is agreed on included
 
 
 @pytest.mark.parametrize("method", LEARNERS)

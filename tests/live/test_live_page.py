@@ -17,7 +17,8 @@ from d2dfl.experiment.findings.summary import graph_findings
 from d2dfl.live.page import live_page
 from d2dfl.live.server import LiveServer, served
 from d2dfl.live.stand import Stand
-from d2dfl.live.views import DiscoveryView, one_chart, put_findings
+from d2dfl.live.views import DiscoveryView, one_chart, put_findings, table_data
+from d2dfl.report.findings import Table
 
 pytestmark = pytest.mark.skipif(chromium() is None, reason=NEEDED)
 SAID = "document.getElementById('status').innerText"
@@ -214,8 +215,8 @@ def test_training_is_seen_first_once_it_begins(window: Tab) -> None:
         stand.put("head", lambda: {"what": "discover", "share": 0.5, "left": ""})
         with served(stand, live_page("A run")) as server:
             window.open(server.address)
-            window.wait(f"{order}.length === 4")
-            assert window.run(order) == ["negotiation", "training", "numbers", "graphs"]
+            window.wait(f"{order}.length === 3")
+            assert window.run(order) == ["negotiation", "training", "numbers"]
             if stepping:
                 window.run("(() => { const it = document.getElementById('which'); it.value = it.options[1].value;"
                 " it.dispatchEvent(new Event('change')); })()")  # fmt: skip
@@ -224,7 +225,7 @@ def test_training_is_seen_first_once_it_begins(window: Tab) -> None:
             stand.settled("head")
             window.wait("document.getElementById('what').textContent === 'train'")
             first = ["negotiation", "training", "numbers"] if stepping else ["training", "numbers", "negotiation"]
-            assert window.run(order) == [*first, "graphs"]
+            assert window.run(order) == first
             server.end("Over.")
     assert window.errors == []
 
@@ -253,17 +254,102 @@ def test_a_discovery_alone_shows_no_empty_section(window: Tab) -> None:
     trace = Trace(lambda: view.negotiate(trace))
     result = discover(Network.generate(CONFIG, 0), CONFIG, trace=trace)
     view.found(trace)
-    put_findings(stand, graph_findings([result], None))
+    put_findings(stand, graph_findings([result], None), ["marginal"])
     headings = (
         "[...document.querySelectorAll('section > h2')].filter((it) => it.checkVisibility()).map((it) => it.innerText)"
     )
     with served(stand, live_page("Who should receive from whom", replay=True)) as server:
         server.tell("Over.")
         opened(window, server)
-        assert window.run(headings) == ["Links, as devices negotiate", "In numbers", "Who sends to whom"]
+        assert window.run(headings) == ["Who sends to whom", "In numbers"]
+        assert (
+            window.run("document.querySelectorAll('.map').length") == 1
+        )  # its last moment is the graph that was found
+        assert not window.run("document.getElementById('which').checkVisibility()")  # there is nothing to choose
         assert window.text("#table summary") == "What the columns say"
         window.click("#table summary")
         assert "expected share of datapoints that arrive" in window.text("#table dl")
+    assert window.errors == []
+
+
+def test_the_last_moment_is_the_graph_that_was_found() -> None:
+    """To the last number, so that no second map has to show it."""
+    view = DiscoveryView(Stand())
+    view.begin(CONFIG, ())
+    trace = Trace(lambda: view.negotiate(trace))
+    result = discover(Network.generate(CONFIG, 0), CONFIG, trace=trace)
+    view.found(trace)
+    assert view.traces["marginal-seed-0"].layer(trace.moments[-1]) == graph_findings([result], None).maps[0].layers[0]
+
+
+def test_all_graphs_come_when_no_more_are_looked_for(window: Tab) -> None:
+    """Then the map of the newest discovery is that of all methods; who steps through one keeps it."""
+    window.errors.clear()
+    stand = Stand(lambda: 1e6)
+    shown(stand)
+    stand.put("head", lambda: {"what": "discover: Marginal", "share": 0.5, "left": ""})
+    caption = "document.querySelector('#negotiation-map figcaption').textContent"
+    options = "[...document.querySelectorAll('#which option')].map((it) => it.textContent)"
+    with served(stand, live_page("A run")) as server:
+        window.open(server.address)
+        window.wait(f"{options}.length === 2")
+        assert window.run(options) == ["as it goes", "Marginal (ours), seed 0"]
+        assert window.run(caption) == "Marginal (ours), seed 0"
+        assert window.run("document.querySelectorAll('#negotiation-charts .chart').length") == 2
+        stand.put("head", lambda: {"what": "train", "share": 0.1, "left": ""})
+        stand.settled("head")
+        window.wait(f"{caption} === 'Graphs that were found'")
+        assert window.run(options) == ["all graphs that were found", "Marginal (ours), seed 0"]
+        assert window.run("document.querySelectorAll('.map').length") == 1
+        assert window.run("document.querySelectorAll('#negotiation-charts .chart').length") == 0  # of no one method
+        choose = "(() => {{ const it = document.getElementById('which'); it.value = it.options[{}].value; it.dispatchEvent(new Event('change')); }})()"
+        window.run(choose.format(1))
+        window.wait("document.getElementById('words').textContent.startsWith('moment')")
+        assert window.run(caption) == "Marginal (ours), seed 0"
+        stand.put("head", lambda: {"what": "train", "share": 0.2, "left": ""})
+        stand.settled("head")
+        window.wait("document.getElementById('share').value === 0.2")
+        assert window.run(caption) == "Marginal (ours), seed 0"
+        window.run(choose.format(0))
+        assert window.run(caption) == "Graphs that were found"
+        server.end("Over.")
+    assert window.errors == []
+
+
+def test_a_table_that_grows_stays_sorted(window: Tab) -> None:
+    """By the code of the report: largest first, then smallest, then as it was; by a click and by the keyboard."""
+    window.errors.clear()
+    stand = Stand(lambda: 1e6)
+
+    def grown(*rows: tuple[str, str, str]) -> None:
+        table = Table("So far", ("method", "round", "score"), rows, "means", ("", "", "of the last fifth"))
+        stand.put("table", lambda: table_data(table))
+        stand.settled("table")
+
+    names = "[...document.querySelectorAll('#table tbody th')].map((it) => it.textContent).join()"
+    score = "#table thead th:nth-child(3) .sort"
+    grown(("a", "1", "0.500"), ("b", "1", "0.700"))
+    with served(stand, live_page("A run")) as server:
+        window.open(server.address)
+        window.wait(f"{names} === 'a,b'")
+        window.click(score)
+        assert window.run(names) == "b,a"
+        window.click("#table summary")
+        grown(("a", "2", "0.600"), ("b", "2", "0.650"), ("c", "1", "0.900"), ("d", "–", "–"))
+        window.wait(f"{names} === 'c,b,a,d'")
+        assert window.run("document.querySelector('#table details').open")
+        grown(("a", "3", "1,000"), ("b", "3", "0.650"), ("c", "2", "0.100"), ("d", "1", "0.300"))
+        window.wait(f"{names} === 'a,b,d,c'")
+        assert window.run("document.querySelector('#table [aria-sort=descending]').textContent") == "score"
+        window.run(f"document.querySelector('{score}').focus()")
+        window.press("Enter")
+        assert window.run(names) == "c,d,b,a"
+        assert window.run(f"document.activeElement === document.querySelector('{score}')")
+        window.press("Enter")
+        assert window.run(names) == "a,b,c,d"
+        csv = "document.querySelector('#table .offers button').ariaLabel"
+        assert window.run(csv) == "Download So far as CSV"
+        server.end("Over.")
     assert window.errors == []
 
 

@@ -73,7 +73,7 @@ def test_a_discovery_is_heard_as_it_went(folder: Path) -> None:
 
 
 def test_the_view_of_a_reproduction_shows_the_newest_and_keeps_the_last_few(folder: Path) -> None:
-    clock, stand = Clock(), Stand(lambda: 0.0, lambda: clock.now, lambda: 0.0)
+    clock, stand = Clock(), Stand(lambda: 1e6, lambda: clock.now, lambda: 0.0)
     view = GridView(stand, Listener(folder, clock))
     stand.newer({})  # somebody looks
     for seed in range(PUSHED + 2):

@@ -24,10 +24,10 @@ CONFIG = preset("best").with_(
 
 
 class Reader(RunView):
-    """A view that somebody reads after every word; no second goes by, so nothing that was drawn is due again by itself."""
+    """A view that somebody reads after every word, of a run that has used much; nothing that was drawn is due again by itself."""
 
     def __init__(self) -> None:
-        super().__init__(Stand(lambda: 0.0, lambda: float(len(self.shown)), lambda: float(len(self.shown))))
+        super().__init__(Stand(lambda: 1e6, lambda: float(len(self.shown)), lambda: float(len(self.shown))))
         self.shown: list[dict[str, object]] = []
         self.seen: dict[str, int] = {}
         self.training: set[str] = set()

@@ -3,6 +3,8 @@
 import http.client
 import json
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -105,3 +107,11 @@ def test_a_reader_that_hangs_does_not_keep_the_server() -> None:
         silent.recv(10)
     silent.close()
     assert not server._thread.is_alive()
+
+
+def test_what_draws_is_loaded_when_somebody_looks() -> None:
+    """Matplotlib and SciPy's trees take longer to load than a small discovery takes."""
+    heavy = "('matplotlib', 'scipy.spatial', 'scipy.sparse', 'torch')"
+    code = f"import sys; import d2dfl.cli.live.session; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

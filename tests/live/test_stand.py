@@ -3,7 +3,7 @@
 import json
 from itertools import pairwise
 
-from d2dfl.live.stand import FORMING, LEAST_S, SHARE, Stand
+from d2dfl.live.stand import FORMING, LEAST_S, MOST, SHARE, Kind, Stand
 
 
 class Clock:
@@ -89,11 +89,79 @@ def test_links_are_seen_to_form_though_the_first_map_is_dear() -> None:
         return len(maps)
 
     while clock.now < 17.0:
-        stand.put("map", draw, FORMING)
+        stand.put("map", draw, Kind(FORMING))
         stand.newer(seen)
         clock.now += 0.1
     assert len(maps) >= 5
     assert clock.worked < 0.02 * clock.now
+
+
+def test_a_run_of_a_second_is_drawn_once_when_it_has_ended() -> None:
+    """25 devices: the first map would be a thirtieth of it."""
+    clock, seen, drawn = Clock(), dict[str, int](), list[float]()
+    stand = stand_at(clock)
+    while clock.now < 1.0:
+        stand.put("map", lambda: clock.work(0.03) or drawn.append(clock.now) or 1, Kind(FORMING, 0.03))
+        stand.put("head", lambda: clock.work(0.0001) or 1)
+        stand.newer(seen)
+        clock.now += 0.1
+    assert drawn == []
+    assert seen["head"] > 1  # how far it is costs next to nothing
+    stand.ended.set()
+    assert "map" in told(stand.newer(seen))
+
+
+def test_whatever_is_shown_the_account_is_kept() -> None:
+    """Eight records, the first of each dearer than thought, all of them said to be due at once when a part of the run ends."""
+    clock, seen, names = Clock(), dict[str, int](), [f"record {number}" for number in range(8)]
+    stand, times = stand_at(clock), dict.fromkeys(names, 0)
+
+    def draw(name: str) -> int:
+        clock.work(0.02 if times[name] else 0.06)
+        times[name] += 1
+        return times[name]
+
+    while clock.now < 60.0:
+        for name in names:
+            stand.put(name, lambda name=name: draw(name), Kind(first_s=0.03))
+        if 20.0 <= clock.now < 20.1:
+            stand.settled(*names)
+        stand.newer(seen)
+        assert clock.worked <= MOST * clock.now + 0.03  # by what the first took more than was thought
+        clock.now += 0.1
+    assert min(times.values()) >= 1
+
+
+def test_modules_are_loaded_once_and_charged_to_nobody() -> None:
+    clock, seen, loaded = Clock(), dict[str, int](), list[int]()
+    stand = stand_at(clock)
+    clock.now = 10.0
+
+    def load() -> None:
+        if not loaded:
+            clock.work(0.5)
+            loaded.append(1)
+
+    for number in range(3):
+        stand.put("map", lambda number=number: clock.work(0.01) or number, Kind(first_s=0.01, load=load))
+        assert told(stand.newer(seen)) == {"map": number}
+        clock.now += 20.0
+    assert loaded == [1]
+    assert stand.loaded_s == 0.5
+
+
+def test_while_nobody_has_looked_a_run_need_not_say_what_is_newer() -> None:
+    stand, values = stand_at(Clock()), [0]
+    stand.put("head", lambda: values[-1])
+    assert not stand.watched
+    values.append(1)  # nobody is told
+    seen: dict[str, int] = {}
+    assert told(stand.newer(seen)) == {"head": 1}
+    assert stand.watched
+    values.append(2)
+    stand.renew("head")
+    stand.ended.set()
+    assert told(stand.newer(seen)) == {"head": 2}
 
 
 def test_what_cost_much_once_is_not_held_against_a_cheap_record() -> None:
@@ -147,6 +215,7 @@ def test_at_the_end_everything_comes_at_once() -> None:
 
 def test_what_has_settled_is_drawn_at_once_and_then_seldom_again() -> None:
     clock = Clock()
+    clock.now = 1000.0  # of a run that may spend some
     stand = stand_at(clock)
     seen: dict[str, int] = {}
     stand.put("map", lambda: clock.work(1.0) or 1)

@@ -37,10 +37,12 @@ def test_two_browsers_watch_one_run_to_its_end(window: Tab, tmp_path: Path) -> N
             for words in ("so far", "So far", "by now", "Nothing has moved"):
                 assert words not in tab.text("main")
             assert tab.run("document.querySelectorAll('#training .curve').length") == 4  # two methods, none and i.i.d.
-            assert "as it went" in tab.text("#graphs .inspector")
+            assert "as it went" in tab.text("#negotiation .inspector")
+            assert tab.text("#negotiation-map figcaption") == "Graphs that were found"
+            assert tab.run("document.querySelectorAll('.map').length") == 1  # not the same graph twice
             choices = tab.run("[...document.querySelectorAll('#which option')].map((it) => it.textContent)")
             assert choices == [
-                "as it goes",
+                "all graphs that were found",
                 *(f"{m}, seed {s}" for s in (0, 1) for m in ("Marginal (ours)", "Closest")),
             ]
             assert tab.errors == []
@@ -58,6 +60,7 @@ def test_a_killed_run_says_so_and_a_restarted_one_shows_all_rounds(window: Tab, 
     with command(*asked, cwd=tmp_path) as run:
         window.open(run.address)
         window.wait(f"{ROUND} >= 3", LONG)
+        window.wait("document.querySelectorAll('#training .curve').length >= 1", LONG)  # drawn by an account of its own
         old = run.address
         run.end(signal.SIGKILL)
         window.wait(f"{SAID}.includes('it was stopped or killed')")

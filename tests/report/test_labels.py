@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from drawn import example, plotly_arguments
+from matplotlib.path import Path as Outline
 
 from d2dfl import Network, discover, preset, share
 from d2dfl.experiment.findings.maps import layer_of, map_of
 from d2dfl.report.drawing.labels import (
+    _inside,
     beside,
     cluster_places,
     drawable,
@@ -25,7 +27,7 @@ from d2dfl.report.drawing.labels import (
 )
 from d2dfl.report.drawing.map_stage import map_stage
 from d2dfl.report.drawing.picture import graph_figure
-from d2dfl.report.drawing.scene import links_of, stage_of
+from d2dfl.report.drawing.scene import _hull, links_of, stage_of
 from d2dfl.report.page.map_data import map_data
 from d2dfl.report.page.widgets import map_widget
 
@@ -165,3 +167,12 @@ def test_own_links_have_a_map_on_the_page_too() -> None:
     assert not data["inside"]
     assert len(data["places"]) == 4
     assert data["scale"] is None
+
+
+def test_a_spot_is_inside_as_matplotlib_says() -> None:
+    generator = np.random.default_rng(3)
+    for _ in range(50):
+        hull = _hull(generator.uniform(0, 100, (generator.integers(1, 8), 2)), 9.0)
+        spots = generator.uniform(-20, 120, (200, 2))
+        assert (_inside(hull, spots) == Outline(hull).contains_points(spots)).all()
+        assert (_inside(hull[::-1], spots) == _inside(hull, spots)).all()

@@ -98,7 +98,8 @@ def _show(session: "LiveSession", results: Sequence[Discovery], trace: Trace | N
 
     if trace is not None:
         session.view.found(trace)
-    put_findings(session.stand, summary.graph_findings(results, summary.best_known(results)))
+    found = summary.graph_findings(results, summary.best_known(results))
+    put_findings(session.stand, found, [trace.method] if trace is not None else [])
 
 
 def _live(watching: "Watching") -> "AbstractContextManager[LiveSession | None]":

@@ -168,7 +168,10 @@ def discover(
     graph = _whole(graph, network, split)
     if known is not network:
         graph = changing_channel.with_losses(graph, network)
-    return _discovery(task, chosen, network, graph, choices, began)
+    found = _discovery(task, chosen, network, graph, choices, began)
+    if trace:
+        trace.agree(found.messages)
+    return found
 
 
 def splits(config: Config, method: str) -> bool:

@@ -5,7 +5,7 @@ knows of it, and a graph is the same whether somebody listens or not.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,10 @@ class Trace:
         self._keep(slots, share, None, self._before + messages)
         self._settled = (*self._settled, slots.copy())
         self._before += messages
+
+    def agree(self, messages: float) -> None:
+        """What moves over the final links is agreed on: so many messages were sent in all."""
+        self.moments[-1] = replace(self.moments[-1], messages=messages)
 
     def _same(self, slots: Slots) -> bool:
         """Whether the last moment had these links."""

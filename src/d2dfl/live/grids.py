@@ -10,7 +10,7 @@ from typing import Any
 from d2dfl.config import Config
 from d2dfl.experiment.grid.grid import GridProgress
 from d2dfl.experiment.overheard import Listener, Overheard
-from d2dfl.live.maps import LivingMap
+from d2dfl.live.maps import LivingMap, first_map
 from d2dfl.live.negotiation import Negotiation
 from d2dfl.live.stand import Stand
 from d2dfl.live.views import CURVES, DISCOVERIES, ENERGY, HEAD, NEGOTIATION, PUSHED, DiscoveryView
@@ -60,7 +60,7 @@ class GridView(DiscoveryView):
         before = self._under_way.pop(told.key, None)
         place = before.map if before else LivingMap.of(f"Seed {told.trace.seed}", network)
         shown = Negotiation(told.trace, told.config, place, _where(told.config))
-        self.stand.put(NEGOTIATION, shown.now)
+        self.stand.put(NEGOTIATION, shown.now, first_map(network.devices))
         if not told.over:
             self._under_way[told.key] = shown
         else:

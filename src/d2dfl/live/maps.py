@@ -1,11 +1,14 @@
 """A map on which links come and go: places and bends are found once, so that nothing jumps from moment to moment."""
 
+from collections.abc import Callable
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from d2dfl.experiment.findings.maps import map_of
+from d2dfl.live.stand import Kind
 from d2dfl.network import Network
 from d2dfl.report.drawing.labels import level_texts, link_cuts
 from d2dfl.report.drawing.map_stage import layer_links, map_stage
@@ -14,18 +17,35 @@ from d2dfl.report.findings import Layer, Map
 from d2dfl.report.look import Colours
 from d2dfl.report.page.map_data import WIDTH, layer_data, map_data
 
+PLACES_S = 0.001  # that the first drawing takes for each device: places, names and bends are found
+AGAIN = 0.4  # of that, when places are found
+
+
+def first_map(devices: int, share: float | None = None, placed: bool = False) -> Kind:
+    """How a map is drawn that nobody has seen yet; `placed`: one where devices stand as on another that was drawn before."""
+    return Kind(share, devices * PLACES_S * (AGAIN if placed else 1.0), 1.0 if placed else AGAIN, _load)
+
+
+def _load() -> None:
+    import_module("scipy.spatial")  # who is near whom; a tenth of a second
+
 
 class LivingMap:
     """Devices where they stand, for graphs that change."""
 
-    def __init__(self, item: Map) -> None:
-        self.item = item
+    def __init__(self, record: Callable[[], Map]) -> None:
+        self._record = record
         self._bows: dict[tuple[int, int], float] = {}
         self._base: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, title: str, network: Network) -> "LivingMap":
-        return cls(map_of(title, network, ()))
+        return cls(lambda: map_of(title, network, ()))
+
+    @cached_property
+    def item(self) -> Map:
+        """The record of the map, without a graph."""
+        return self._record()
 
     @cached_property
     def stage(self) -> Stage:

@@ -60,14 +60,14 @@ def _negotiation() -> Html:
     which = tag("select", tag("option", "as it goes", value=""), id="which")
     player = tag(
         "div",
-        tag("label", tag("span", "Discovery"), which, class_="choose"),
+        tag("label", tag("span", "Shown"), which, class_="choose", hidden=True),
         tag("span", *steps, id="steps", class_="steps"),
         tag("input", type="range", id="moment", min="0", max="0", value="0", step="1", aria_label="Moment"),
         class_="player",
     )
     return _section(
         "negotiation",
-        "Links, as devices negotiate",
+        "Who sends to whom",
         player,
         tag("p", id="words", class_="moment"),
         tag("div", id="negotiation-map"),
@@ -80,7 +80,6 @@ def _sections() -> list[Html]:
     return [
         _section("training", "Training", curves),
         _section("numbers", "In numbers", tag("div", id="table")),
-        _section("graphs", "Who sends to whom", tag("div", id="graphs-map")),
     ]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from d2dfl.experiment.measures import final_score
 from d2dfl.experiment.pipeline import PreparedCell
 from d2dfl.experiment.setting import Setting
 from d2dfl.federation import Curves, State
-from d2dfl.live.maps import LivingMap
+from d2dfl.live.maps import LivingMap, first_map
 from d2dfl.live.stand import Stand
 from d2dfl.live.views import (
     CURVES,
@@ -37,13 +37,28 @@ from d2dfl.report.look import palettes
 from d2dfl.terminal import number
 
 
+class Measured(NamedTuple):
+    """What is there of a training. Its lists grow while it is shown: so many of them are taken."""
+
+    curves: Curves
+    evaluations: int
+    rounds: int
+    parameters: int
+
+    @classmethod
+    def of(cls, curves: Curves, parameters: int) -> "Measured":
+        return cls(curves, min(len(curves.rounds), len(curves.scores)), len(curves.training_losses), parameters)
+
+
 class RunView(DiscoveryView):
     """A comparison, as far as it is."""
 
     def __init__(self, stand: Stand) -> None:
         super().__init__(stand)
         self.items: dict[int, PreparedCell] = {}
-        self.curves: dict[int, tuple[Curves, int, int, int]] = {}  # evaluations, rounds and parameters that count
+        self.told: dict[int, Curves] = {}  # not their states, which may be gigabytes
+        self.parameters: dict[int, int] = {}
+        self.curves: dict[int, Measured] = {}  # what is shown of them
         self._bills: dict[int, tuple[int, dict[str, float]]] = {}
         self.over = False
 
@@ -57,31 +72,41 @@ class RunView(DiscoveryView):
         if key in self.traces:
             self.found(self.traces[key].trace)
         if item.method != IID and item.setting.seed in self.maps and item.setting.seed == self.cells[0].seed:
-            self.stand.put(GRAPHS, self._graphs)
+            self.stand.put(GRAPHS, self._graphs, first_map(item.setting.network.devices, placed=True))
         self.stand.put(TABLE, lambda: table_data(self.table()))
 
     def train(self, states: Mapping[int, State]) -> None:
-        if not self.curves:  # all graphs are found
-            self.stand.settled(NEGOTIATION, GRAPHS)
+        first = not self.told
         for cell, state in states.items():
-            curves = state.curves
-            self.curves[cell] = (curves, len(curves.rounds), len(curves.links), int(state.params.shape[1]))
-        self.stand.put(CURVES, lambda: [one_chart(curve_chart(*self._results(), "Score against rounds"))])
-        self._put_sums()
+            if cell not in self.told:
+                self.parameters[cell] = int(state.params.shape[1])
+            self.told[cell] = state.curves
+        if first:  # all graphs are found
+            self.stand.settled(NEGOTIATION, GRAPHS)
+            self.stand.put(CURVES, self._charts)
+            self.stand.put(SUMS, self._sums)
+        elif self.stand.watched:
+            self.stand.renew(CURVES, SUMS)
 
     def end(self) -> None:
         super().end()
         self.over = True
-        if self.curves:
-            self._put_sums()
+        if self.told:
+            self.stand.renew(CURVES, SUMS)
 
-    def _put_sums(self) -> None:
+    def _measure(self) -> None:
+        """What there is of all curves: they grow while they are drawn."""
+        told = list(self.told.items())
+        self.curves = {cell: Measured.of(curves, self.parameters[cell]) for cell, curves in told}
+
+    def _charts(self) -> list[dict[str, Any]]:
+        self._measure()
+        return [one_chart(curve_chart(*self._results(), "Score against rounds"))]
+
+    def _sums(self) -> dict[str, Any]:
         title = "Joules by purpose" if self.over else "Joules by purpose, so far"
-
-        def sums() -> dict[str, Any]:
-            return {ENERGY: [one_bars(energy_bars(*self._results(), title))], TABLE: table_data(self.table())}
-
-        self.stand.put(SUMS, sums)
+        self._measure()
+        return {ENERGY: [one_bars(energy_bars(*self._results(), title))], TABLE: table_data(self._table())}
 
     def _graphs(self) -> dict[str, Any]:
         """The graphs of the first seed, with what moved over them."""
@@ -98,26 +123,26 @@ class RunView(DiscoveryView):
 
     def _results(self) -> tuple[Results, Point]:
         """What was measured so far, as the measures of a finished run take it."""
-        snapshot = dict(self.curves)
         names = dict.fromkeys(cell.method for cell in self.cells)
         point = Point("", {}, contenders=tuple(Contender(name, title_of(name), name) for name in names))
-        longest = max((curves.rounds[:evaluations] for curves, evaluations, _, _ in snapshot.values()), key=len)
+        longest = max((one.curves.rounds[: one.evaluations] for one in self.curves.values()), key=len)
         found = {}
-        for place, (curves, evaluations, rounds, parameters) in sorted(snapshot.items()):
+        for place, one in sorted(self.curves.items()):
             cell, radio = self.cells[place], self.config.energy.radio
-            scores = [float(score) for score in curves.scores[:evaluations]]
+            scores = [float(score) for score in one.curves.scores[: one.evaluations]]
             found["", cell.contender, cell.seed] = {
-                "score_name": curves.score_name,
-                "higher_is_better": curves.higher_is_better,
+                "score_name": one.curves.score_name,
+                "higher_is_better": one.curves.higher_is_better,
                 "rounds": list(longest),
                 "scores": scores + [float("nan")] * (len(longest) - len(scores)),
-                "purposes": {radio: self._joules(place, curves, rounds, parameters)},
+                "purposes": {radio: self._joules(place, one)},
             }
         seeds = tuple(dict.fromkeys(cell.seed for cell in self.cells))
         return Results((point,), seeds, found, self.config.energy.radio), point
 
-    def _joules(self, place: int, curves: Curves, rounds: int, parameters: int) -> dict[str, float]:
+    def _joules(self, place: int, one: Measured) -> dict[str, float]:
         """Joules of a cell by purpose until the end of a round; computed once a round."""
+        curves, rounds, parameters = one.curves, one.rounds, one.parameters
         known = self._bills.get(place)
         if known is None or known[0] != rounds:
             until = replace(
@@ -131,6 +156,10 @@ class RunView(DiscoveryView):
 
     def table(self) -> Table:
         """One line a method: what was found, what moved, and where the score stands."""
+        self._measure()
+        return self._table()
+
+    def _table(self) -> Table:
         rows = []
         for method in dict.fromkeys(cell.method for cell in self.cells):
             mine = [place for place, cell in enumerate(self.cells) if cell.method == method and place in self.items]
@@ -160,15 +189,15 @@ class RunView(DiscoveryView):
         found = [item.discovery for item in items if item.discovery is not None]
         moved = [item.exchanged for item in items if item.exchanged is not None]
         trained = [(place, self.curves[place]) for place in mine if place in self.curves]
-        scores = [final_score(one[0].scores[: one[1]]) for _, one in trained if one[1]]
-        joules = [sum(self._joules(place, one[0], one[2], one[3]).values()) for place, one in trained]
+        scores = [final_score(one.curves.scores[: one.evaluations]) for _, one in trained if one.evaluations]
+        joules = [sum(self._joules(place, one).values()) for place, one in trained]
         return (
             str(len(items)),
             number(_mean([len(one.graph.links[0]) for one in found]), 0),
             number(_mean([one.evaluation.objective for one in found]), 4),
             number(_mean([one.moved for one in moved]), 0),
             number(_mean([one.dropped for one in moved]), 0),
-            number(_mean([one[2] for _, one in trained]), 0),
+            number(_mean([one.rounds for _, one in trained]), 0),
             number(_mean(scores), 3),
             number(_mean(joules), 2),
         )

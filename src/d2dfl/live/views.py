@@ -1,7 +1,7 @@
 """What every view has: names of records, how far it is, and discoveries as they go. Loads no PyTorch."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ from d2dfl.discovery.trace import Trace
 from d2dfl.experiment.cells.cell import Cell
 from d2dfl.experiment.folder.traces import trace_name
 from d2dfl.experiment.observer import Observer
-from d2dfl.live.maps import LivingMap
+from d2dfl.live.maps import LivingMap, first_map
 from d2dfl.live.negotiation import Negotiation
 from d2dfl.live.stand import FORMING, Stand
 from d2dfl.report.findings import Bars, Chart, Findings, Map, Table
@@ -32,15 +32,20 @@ class Progress:
 
     def __init__(self, stand: Stand, clock: Callable[[], float] = time.monotonic) -> None:
         self.stand, self.clock = stand, clock
-        self.what, self.share = "", 0.0
+        self.what, self.share, self.put = "", 0.0, False
         self.began = (clock(), 0.0)
 
     def __call__(self, what: str, share: float) -> None:
-        part = what.partition(":")[0]
-        if part != self.what.partition(":")[0]:
-            self.began = (self.clock(), share)
-        self.what, self.share = what, share
-        self.stand.put(HEAD, self.shown)
+        if what != self.what:
+            if what.partition(":")[0] != self.what.partition(":")[0]:
+                self.began = (self.clock(), share)
+            self.what = what
+        self.share = share
+        if not self.put:
+            self.put = True
+            self.stand.put(HEAD, self.shown)
+        elif self.stand.watched:
+            self.stand.renew(HEAD)
 
     def shown(self) -> dict[str, Any]:
         return {"what": self.what, "share": round(min(max(self.share, 0.0), 1.0), 4), "left": self.left()}
@@ -62,6 +67,7 @@ class DiscoveryView(Observer):
         self.cells: Sequence[Cell] = ()
         self.maps: dict[int, LivingMap] = {}  # by seed
         self.traces: dict[str, Negotiation] = {}
+        self._newest: Trace | None = None  # whose links are shown as they form
         stand.looked = self.look
 
     def begin(self, config: Config, cells: Sequence[Cell]) -> None:
@@ -71,6 +77,13 @@ class DiscoveryView(Observer):
         self.progress(what, share)
 
     def negotiate(self, trace: Trace) -> None:
+        if trace is not self._newest:
+            self._meet(trace)
+        elif self.stand.watched:
+            self.stand.renew(NEGOTIATION)
+
+    def _meet(self, trace: Trace) -> None:
+        """A discovery that has begun."""
         key = trace_name(trace.method, trace.seed)
         if key not in self.traces:
             assert trace.network is not None  # it has begun
@@ -78,7 +91,8 @@ class DiscoveryView(Observer):
                 self.maps[trace.seed] = LivingMap.of(f"Seed {trace.seed}", trace.network)
             self.traces[key] = Negotiation(trace, self.config, self.maps[trace.seed])
         if len(trace.moments) > 1:  # the first has no link yet: drawing it would keep the next ones waiting
-            self.stand.put(NEGOTIATION, self.traces[key].now, FORMING)
+            self._newest = trace
+            self.stand.put(NEGOTIATION, self.traces[key].now, first_map(self.traces[key].network.devices, FORMING))
 
     def look(self) -> None:
         """Somebody looks: a view of other processes asks them what there is."""
@@ -118,14 +132,25 @@ def one_bars(bars: Bars) -> dict[str, Any]:
     return bars_data(bars, titles([Findings("", "", bars=(bars,))])[0])
 
 
-def put_findings(stand: Stand, found: Findings) -> None:
-    """Charts, bars and tables of a finished record."""
+def put_findings(stand: Stand, found: Findings, stepped: Collection[str] = ()) -> None:
+    """Charts, bars and tables of a finished record, and the graphs of its methods. `stepped`: methods that can be stepped through.
+
+    A single graph that is among them is the last moment of its discovery, and is not shown a second time.
+    """
     colours, names = palettes([found])[0], titles([found])[0]
     stand.put(CURVES, lambda: [chart_data(chart, colours) for chart in found.charts])
     stand.put(ENERGY, lambda: [bars_data(bars, names) for bars in found.bars])
     if found.tables:
         stand.put(TABLE, lambda: table_data(found.tables[0]))
-    if found.maps:
+    if found.maps and not _stepped(found.maps[0], stepped):
         item: Map = found.maps[0]
-        place = LivingMap(replace(item, layers=()))
-        stand.put(GRAPHS, lambda: {**place.base, "layers": [place.layer(layer, colours) for layer in item.layers]})
+        place = LivingMap(lambda: replace(item, layers=()))
+        shown = first_map(len(item.positions))
+        stand.put(
+            GRAPHS, lambda: {**place.base, "layers": [place.layer(layer, colours) for layer in item.layers]}, shown
+        )
+
+
+def _stepped(item: Map, methods: Collection[str]) -> bool:
+    """Whether the only graph of a map is one whose discovery can be stepped through."""
+    return len(item.layers) == 1 and item.layers[0].name in methods

@@ -99,3 +99,14 @@ def slugs(texts: Iterable[str]) -> list[str]:
             name = f"{stem}-{number}"
         found.append(name)
     return found
+
+
+def told_apart(records: Sequence[Findings]) -> list[str]:
+    """Titles of records in a list; those of one figure at two scales say which is which."""
+    often = Counter((record.figure, record.title) for record in records)
+    return [
+        f"{record.title}, {record.scale} scale"
+        if record.scale and often[record.figure, record.title] > 1
+        else record.title
+        for record in records
+    ]

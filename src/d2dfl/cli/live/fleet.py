@@ -17,7 +17,7 @@ from d2dfl.config import Config
 from d2dfl.discovery.constants import LEARNER
 from d2dfl.discovery.trace import Hear, Trace
 from d2dfl.errors import UserError
-from d2dfl.live.maps import LivingMap
+from d2dfl.live.maps import LivingMap, first_map
 from d2dfl.live.views import GRAPHS, TABLE, DiscoveryView, table_data
 from d2dfl.network import Network
 from d2dfl.peer.demo import LOG, MOVES
@@ -96,7 +96,9 @@ class FleetFolders:
             self.view.step(f"hand over: {sent:,.0f} of {wanted:,.0f} datapoints", min(sent / max(wanted, 1.0), 1.0))
             place = talk.place
             self.view.stand.put(
-                GRAPHS, lambda: {**place.base, "layers": [place.layer(layer, COLOURS)], "moment": "went"}
+                GRAPHS,
+                lambda: {**place.base, "layers": [place.layer(layer, COLOURS)], "moment": "went"},
+                first_map(len(found)),
             )
         self.view.devices = table = device_table(found)
         self.view.stand.put(TABLE, lambda: table_data(table))

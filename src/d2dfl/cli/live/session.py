@@ -14,7 +14,7 @@ from d2dfl.cli.live.display import terminal_display
 from d2dfl.cli.output import console, say
 from d2dfl.live.page import live_page
 from d2dfl.live.server import LiveServer, served
-from d2dfl.live.stand import ELSEWHERE, Stand
+from d2dfl.live.stand import ELSEWHERE, Stand, since_now
 from d2dfl.live.views import HEAD, DiscoveryView, put_findings
 from d2dfl.words import counted
 
@@ -54,7 +54,7 @@ def live_session(
     if not watching.live:
         yield None
         return
-    stand = Stand(time.monotonic, share=ELSEWHERE) if elsewhere else Stand()
+    stand = Stand(since_now(time.monotonic), share=ELSEWHERE) if elsewhere else Stand()
     with served(stand, live_page(title, replay=steps)) as server:
         opened = _open(server, watching.no_browser)
         alone = not opened and not watching.no_browser
@@ -116,7 +116,7 @@ def replay_folder(folder: Path, no_browser: bool) -> None:
     title = folder.resolve().name
     if (folder / FILE).exists():
         found = Findings.load(folder)
-        put_findings(stand, found)
+        put_findings(stand, found, [kept.trace.method for kept in traces])
         title = found.title
     view = DiscoveryView(stand)
     for kept in traces:

@@ -2,14 +2,18 @@
 const FRAME_MS = 300; // between two moments of a discovery that is played
 const SINGLE = 250; // links of a discovery up to which each is an arrow of its own, to be seen as it forms
 const PATIENCE = 3; // failed attempts after which a run is given up
+const AFTER = /^(train|measure|hand over)/; // what is done when no links are looked for any more
 const at = (name) => document.getElementById(name);
 
-// One discovery: as it goes, or moment by moment.
+// Links on one map: of the newest discovery as it goes, of one that has ended moment by moment, and in the end of all methods.
 class Negotiation {
   constructor() {
     this.map = new Panel(at("negotiation-map"), "map");
     this.charts = new Row(at("negotiation-charts"), "chart");
     this.newest = null;
+    this.all = null; // the graphs of all methods
+    this.found = [];
+    this.looking = true; // devices still look for links
     this.trace = null;
     this.kept = {}; // discoveries that came whole, at the end of the run
     this.timer = null;
@@ -29,21 +33,50 @@ class Negotiation {
   // The newest moment of what is being looked for.
   now(data) {
     this.newest = data;
-    at("negotiation").hidden = false;
-    if (this.trace) return;
-    this.map.show({ ...data.map, title: data.title, layers: [data.layer], most: SINGLE });
-    this.charts.show(data.charts);
+    this.redraw();
   }
 
-  // Discoveries that have ended.
+  // The graphs that were found, with what moved over them.
+  graphs(data) {
+    this.all = data;
+    this.list(this.found);
+    this.redraw();
+  }
+
+  // Whether there are still links to be looked for; `over`: nothing will come any more.
+  look(looking, over = false) {
+    if (looking === this.looking && !over) return;
+    Object.assign(this, { looking, over });
+    this.list(this.found);
+    this.redraw();
+  }
+
+  // What is shown while nobody steps through a discovery.
+  redraw() {
+    const all = this.all && (!this.looking || !this.newest);
+    if (this.trace || !(all || this.newest)) return;
+    at("negotiation").hidden = false;
+    if (all) {
+      this.charts.show([]);
+      this.map.show({ ...this.all, title: "Graphs that were found" });
+    } else {
+      this.map.show({ ...this.newest.map, title: this.newest.title, layers: [this.newest.layer], most: SINGLE });
+      this.charts.show(this.newest.charts);
+    }
+  }
+
+  // What one can choose: discoveries that have ended, and what is shown otherwise.
   list(found) {
+    this.found = found;
     const chosen = this.chooser.value;
-    const shown = [["", "as it goes"], ...found];
-    if (!shown.some(([value]) => value === chosen)) shown.push([chosen, this.chooser.selectedOptions[0].textContent]); // let go since
+    const first = this.all && !this.looking ? "all graphs that were found" : this.over ? "the newest" : "as it goes";
+    const alone = this.over && !this.all && document.body.dataset.replay; // then there is nothing else
+    const shown = [...(alone && found.length ? [] : [["", first]]), ...found];
+    if (chosen && !shown.some(([value]) => value === chosen)) shown.push([chosen, this.chooser.selectedOptions[0].textContent]); // let go since
     const options = shown.map(([value, text]) => html("option", { value, selected: value === chosen }, text));
     this.chooser.replaceChildren(...options);
-    at("negotiation").hidden = false;
-    this.found = found;
+    this.chooser.parentElement.hidden = options.length < 2;
+    if (found.length) at("negotiation").hidden = false;
   }
 
   // Played from its beginning, unless the reader wants nothing to move.
@@ -58,7 +91,7 @@ class Negotiation {
     this.chooser.value = name;
     if (!name) {
       this.stepping(false);
-      if (this.newest) this.now(this.newest);
+      this.redraw();
       return;
     }
     if (this.kept[name]) {
@@ -165,7 +198,7 @@ class LivePage {
   constructor() {
     this.negotiation = new Negotiation();
     this.rows = { curves: new Row(at("curves"), "chart"), energy: new Row(at("energy"), "bars") };
-    this.graphs = new Panel(at("graphs-map"), "map");
+    this.table = new GrowingTable(at("table"));
     this.held = null; // newest records by name, while the reader has paused
     this.failures = 0;
     at("hold").addEventListener("click", () => this.hold());
@@ -187,8 +220,8 @@ class LivePage {
     else if (name === "negotiation") this.negotiation.now(data);
     else if (name === "discoveries") this.negotiation.list(data);
     else if (name === "traces") Object.assign(this.negotiation.kept, data);
-    else if (name === "graphs") this.reveal("graphs", () => this.graphs.show({ ...data, title: "Graphs that were found" }));
-    else if (name === "table") this.reveal("numbers", () => showTable(at("table"), data));
+    else if (name === "graphs") this.negotiation.graphs(data);
+    else if (name === "table") this.reveal("numbers", () => this.table.show(data));
     else if (name === "sums") Object.entries(data).forEach(([part, one]) => this.show(part, one));
     else if (this.rows[name] && (data.length || this.rows[name].panels.length)) this.reveal("training", () => this.rows[name].show(data));
     if (this.trains) this.lift();
@@ -210,6 +243,7 @@ class LivePage {
   head({ what, share, left }) {
     this.trains = what.startsWith("train");
     if (this.trains) this.lift();
+    this.negotiation.look(!AFTER.test(what));
     at("what").textContent = what;
     at("share").value = share;
     at("left").textContent = [`${number(share * 100, 0)}\u00a0%`, left].filter(Boolean).join(", ");
@@ -232,7 +266,8 @@ class LivePage {
     at("what").textContent = words;
     this.say("", "over");
     this.lift(); // also for who comes after training
-    const found = this.negotiation.found || [];
+    this.negotiation.look(false, true);
+    const { found } = this.negotiation;
     if (document.body.dataset.replay && found.length) this.negotiation.open(found[0][0]);
   }
 

@@ -62,25 +62,38 @@ class Row {
   }
 }
 
-// A table; one of the same shape gets other numbers, and stays where it was scrolled to.
-function showTable(box, { title, columns, rows, note, explained }) {
-  const old = box.querySelector("table");
-  if (old && old.rows.length === rows.length + 1 && old.rows[0].cells.length === columns.length) {
-    rows.forEach((row, index) => row.forEach((text, place) => (old.rows[index + 1].cells[place].textContent = text)));
-    box.querySelector("figcaption").textContent = title;
-    box.querySelector(".note").textContent = note;
-    box.querySelector(".scroll").setAttribute("aria-label", title);
-    return;
+// A table as the page of a run has it. One with the same columns gets other numbers and further rows: it stays sorted as
+// it was, and where it was scrolled to.
+class GrowingTable {
+  constructor(box) {
+    Object.assign(this, { box, columns: "", sorted: null });
   }
-  const head = html("thead", {}, html("tr", {}, columns.map((text) => html("th", { scope: "col" }, text))));
-  const line = ([name, ...cells]) => html("tr", {}, html("th", { scope: "row" }, name), cells.map((text) => html("td", {}, text)));
-  const table = html("table", { class: "numbers" }, head, html("tbody", {}, rows.map(line)));
-  const scroll = html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table);
-  const parts = [html("figcaption", {}, title), scroll];
-  if (explained.length) {
-    const said = explained.flatMap(([heads, meaning]) => [html("dt", {}, heads), html("dd", {}, meaning)]);
-    parts.push(html("details", { class: "columns" }, html("summary", {}, "What the columns say"), html("dl", {}, said)));
+
+  show({ title, columns, rows, note, explained }) {
+    const same = this.sorted && this.columns === JSON.stringify(columns) && this.sorted.rows().length <= rows.length;
+    if (!same) this.make(title, columns, explained);
+    this.columns = JSON.stringify(columns);
+    const lines = this.sorted.rows();
+    const line = (cells) => html("tr", {}, cells.map((_, place) => html(place ? "td" : "th", place ? {} : { scope: "row" })));
+    const all = [...lines, ...rows.slice(lines.length).map(line)];
+    rows.forEach((row, index) => row.forEach((text, place) => (all[index].cells[place].textContent = text)));
+    this.sorted.renew(all);
+    this.box.querySelector("figcaption").firstChild.textContent = title;
+    this.box.querySelector(".note").textContent = note;
+    this.box.querySelector(".scroll").setAttribute("aria-label", title);
   }
-  box.replaceChildren(html("figure", {}, parts, html("p", { class: "note" }, note)));
-  hinted(scroll);
+
+  make(title, columns, explained) {
+    const head = html("thead", {}, html("tr", {}, columns.map((text) => html("th", { scope: "col" }, text))));
+    const table = html("table", { class: "numbers", "data-name": "table" }, head, html("tbody", {}));
+    const scroll = html("div", { class: "scroll", tabindex: 0, role: "region" }, table);
+    const parts = [html("figcaption", {}, title), scroll];
+    if (explained.length) {
+      const said = explained.flatMap(([heads, meaning]) => [html("dt", {}, heads), html("dd", {}, meaning)]);
+      parts.push(html("details", { class: "columns" }, html("summary", {}, "What the columns say"), html("dl", {}, said)));
+    }
+    this.box.replaceChildren(html("figure", { class: "table" }, parts, html("p", { class: "note" })));
+    this.sorted = handy(table);
+    hinted(scroll);
+  }
 }

@@ -3,8 +3,6 @@
 from typing import Any
 
 import numpy as np
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from d2dfl.report.drawing.labels import READABLE, Lettering, level_texts, link_cuts, node_cuts
 from d2dfl.report.drawing.scene import Stage, link_width
@@ -18,6 +16,9 @@ INK, MUTED, FRAME, PAPER = "#1f2933", "#5c6876", "#d5dbe3", "#fbfcfd"
 
 def keys(stage: Stage, most: float, partitions: int, letters: Lettering) -> list[tuple[str, list[Any]]]:
     """Headings and entries of the legend."""
+    from matplotlib.lines import Line2D  # a page has a legend of its own, and does without matplotlib
+    from matplotlib.patches import Patch
+
     dot: dict[str, Any] = {"marker": "o", "markersize": 8, "linestyle": "none", "markeredgecolor": "white"}
     texts = [level_texts(cuts, partitions) for cuts in (node_cuts(partitions), link_cuts(partitions))]
     nodes = [Line2D([], [], color=c, label=t, **dot) for c, t in zip(LEVELS, texts[0], strict=True)]

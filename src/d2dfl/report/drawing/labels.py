@@ -6,8 +6,6 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.font_manager import findfont, get_font
-from matplotlib.path import Path as Outline
 from numpy.typing import NDArray
 
 from d2dfl.report.drawing.scene import Array, Arrows, Stage, curves
@@ -87,6 +85,10 @@ def _drawable(name: str, short: str, device: int) -> str:
 
 @cache
 def _known(character: str) -> bool:
+    if character.isascii() and character.isprintable():
+        return True
+    from matplotlib.font_manager import findfont, get_font  # takes a while to load, and seldom is needed
+
     return bool(get_font(findfont(FONT)).get_char_index(ord(character)))
 
 
@@ -128,12 +130,20 @@ def cluster_places(stage: Stage, links: Arrows, letters: Lettering) -> Array:
         spots = own + 7.0 * outward / np.linalg.norm(outward, axis=1, keepdims=True)
         free = ((spots > 9) & (spots < np.array([stage.width, stage.height]) - 9)).all(axis=1)
         for hull in stage.hulls:  # a name inside another hull would name that one
-            free &= ~Outline(hull).contains_points(spots)
+            free &= ~_inside(hull, spots)
         room = (np.linalg.norm(spots[:, None] - taken, axis=2) - reach).min(axis=1)
         worth = np.where(free & (room > 0), spots[:, 1], room - 1e4 * (1 + ~free))
         found[index] = spots[worth.argmax()]
         taken, reach = np.vstack([taken, found[index]]), np.append(reach, 14.0)
     return found
+
+
+def _inside(hull: Array, spots: Array) -> NDArray[np.bool_]:
+    """Which spots lie in a convex outline: on the same side of all its edges."""
+    along = np.roll(hull, -1, axis=0) - hull
+    to = spots[:, None] - hull
+    side = along[:, 0] * to[:, :, 1] - along[:, 1] * to[:, :, 0]
+    return np.asarray((side > 0).all(axis=1) | (side < 0).all(axis=1))
 
 
 def _halves(stage: Stage, letters: Lettering) -> Array:

@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import dijkstra
-from scipy.spatial import ConvexHull, cKDTree
 
-if TYPE_CHECKING:  # a page needs no compiler
+if TYPE_CHECKING:  # a page needs no compiler, and one without a map no trees
+    from scipy.spatial import cKDTree
+
     from d2dfl.discovery.evaluation import Evaluation
     from d2dfl.network import Network
     from d2dfl.network.graph import Graph
@@ -71,7 +70,7 @@ def stage_at(raw: Array, cluster: NDArray[Any], width: float, measured: bool) ->
     margin = 9.0 + 0.22 * width / np.sqrt(max(len(raw), 25))  # for a hull and its name
     scale = float(((size - 2 * margin) / extent).min())
     xy = (raw - (raw.min(axis=0) + raw.max(axis=0)) / 2) * scale + size / 2
-    near = np.median(cKDTree(xy).query(xy, k=2)[0][:, 1]) if len(xy) > 1 else width
+    near = np.median(_tree(xy).query(xy, k=2)[0][:, 1]) if len(xy) > 1 else width
     radius = float(np.clip(max(0.42 * near, 0.1 * np.sqrt(size.prod() / len(xy))), 1.0, 0.016 * width + 5))
     radius = max(1.0, radius * min(1.0, (CROWD / len(xy)) ** 0.5))  # room for links where there are many devices
     xy = _apart(xy, 2.3 * radius + 1.0, margin, size - margin)
@@ -86,6 +85,9 @@ def layout(network: "Network") -> Array:
 
     Where power falls with the square of distance, eq. prob_drop makes sqrt(-log(1 - P)) a distance.
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import dijkstra
+
     devices = network.devices
     receiver, slot = np.nonzero((network.candidates >= 0) & (network.drop < 1))
     length = np.sqrt(-np.log1p(-network.drop[receiver, slot])) + 1e-6
@@ -119,7 +121,7 @@ def _apart(xy: Array, distance: float, low: Any, high: Any) -> Array:
     everyone = np.arange(len(xy))
     spin = _sunflower(len(xy)) / np.sqrt(everyone + 0.5)[:, None]
     for _ in range(200):
-        gap, other = cKDTree(xy).query(xy, k=min(7, len(xy)), distance_upper_bound=distance - 0.01)
+        gap, other = _tree(xy).query(xy, k=min(7, len(xy)), distance_upper_bound=distance - 0.01)
         gap, other = gap.reshape(len(xy), -1), other.reshape(len(xy), -1)
         device, place = np.nonzero((other < len(xy)) & (other != everyone[:, None]))
         if not len(device):
@@ -139,7 +141,18 @@ def _hull(members: Array, radius: float) -> Array:
     angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
     circle = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     around = (members[:, None, :] + circle).reshape(-1, 2)
+    from scipy.spatial import ConvexHull
+
     return np.asarray(around[ConvexHull(around).vertices])
+
+
+def _tree(xy: Array) -> "cKDTree":
+    """Who is near whom."""
+    from scipy.spatial import (
+        cKDTree,
+    )  # takes a tenth of a second to load, which a run that nobody looks at does without
+
+    return cKDTree(xy)
 
 
 def links_of(network: "Network", graph: "Graph", stage: Stage, most: float) -> Arrows:
@@ -170,7 +183,7 @@ def link_width(stage: Stage, share: Any) -> Any:
 
 def _bows(stage: Stage, links: Arrows) -> Array:
     """The first bend that passes under no other device and stays in the panel, or the one nearest to it."""
-    tree, pair = cKDTree(stage.xy), np.stack([links.sender, links.receiver], axis=1)
+    tree, pair = _tree(stage.xy), np.stack([links.sender, links.receiver], axis=1)
     code, back = pair @ [len(stage.xy), 1], pair @ [1, len(stage.xy)]
     length = np.linalg.norm(stage.xy[links.sender] - stage.xy[links.receiver], axis=1).clip(min=1e-9)
     bows = np.minimum(0.55 * stage.width / length, 1.0)[:, None] * np.array(BOWS)

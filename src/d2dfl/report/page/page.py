@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
 
-from d2dfl.report.look import palettes, slugs, titles
+from d2dfl.report.look import palettes, slugs, titles, told_apart
 from d2dfl.report.page.data import PageEntry
 from d2dfl.report.page.html import Html, head, source, tag
 from d2dfl.report.page.section import section
@@ -103,10 +103,10 @@ def _counted(texts: Counter[str], total: int) -> str:
 
 def _contents(entries: Sequence[PageEntry], places: Sequence[str]) -> Html:
     links = []
-    for entry, place in zip(entries, places, strict=True):
+    for entry, place, name in zip(entries, places, told_apart([entry.findings for entry in entries]), strict=True):
         found = entry.findings
         number = tag("span", found.figure, class_="figure") if found.figure else Html()
-        links.append(tag("li", tag("a", number, tag("span", found.title), href=f"#{place}")))
+        links.append(tag("li", tag("a", number, tag("span", name), href=f"#{place}")))
     if any(entry.findings.verdicts for entry in entries):
         links.insert(0, tag("li", tag("a", tag("span", "All verdicts"), href="#overview")))
     inside = tag("details", tag("summary", "Contents"), tag("ol", *links))

@@ -17,6 +17,7 @@ from d2dfl.report.findings import (
     Findings,
     Verdict,
 )
+from d2dfl.report.look import told_apart
 from d2dfl.report.page.html import Html, join, tag
 from d2dfl.report.page.tables import boxed, explained_list
 from d2dfl.terminal import UNKNOWN
@@ -73,7 +74,8 @@ def overview(records: Sequence[tuple[Findings, str]]) -> Html:
         _switch(verdicts),
         *(_said(view, mine) for view, mine in _views(verdicts).items()),
     )
-    lines = (_line(findings, place) for findings, place in records)
+    names = told_apart([findings for findings, _ in records])
+    lines = (_line(findings, place, name) for (findings, place), name in zip(records, names, strict=True))
     index = boxed(tag("table", tag("tbody", *lines), class_="index"))
     summary = tag("summary", "Every number of the paper beside ours")
     everything = tag(
@@ -250,14 +252,14 @@ def _tally(verdicts: Sequence[Verdict]) -> Html:
     return tag("svg", *pieces, class_="tally", aria_hidden="true", **box)
 
 
-def _line(findings: Findings, place: str) -> Html:
+def _line(findings: Findings, place: str, name: str) -> Html:
     """One record among all: its name, and how its verdicts are, for everybody and for each learner."""
     views = _views(findings.verdicts)
     shown = {view: views.get(view, []) for view in ("all", *LEARNERS)}
     return tag(
         "tr",
         tag("td", findings.figure),
-        tag("th", tag("a", findings.title, href=f"#{place}"), scope="row"),
+        tag("th", tag("a", name, href=f"#{place}"), scope="row"),
         tag("td", *(tag("div", _tally(mine), data_view=view) for view, mine in shown.items() if mine), class_="share"),
         tag("td", *(tag("div", *_numbers(mine), data_view=view) for view, mine in shown.items()), class_="counts"),
     )

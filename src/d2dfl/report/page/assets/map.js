@@ -1,7 +1,7 @@
 // Devices in the plane and the graph of each method: one of them, or all side by side; what is pointed at is explained.
 const MANY_LINKS = 60; // from more on, only the strongest are shown until somebody asks for all
 const TOP = 50;
-const HAIRBALL = 100; // links from which on a map opens with one arrow between two clusters
+const HAIRBALL = 60; // links from which on a map opens with one arrow between two clusters
 
 class DeviceMap {
   constructor(stage, data) {
@@ -77,12 +77,17 @@ class DeviceMap {
   }
 
   // Where a method has more links than can be told apart: the most datapoints with which every method still shows its strongest
-  // TOP, or half of its links if it has fewer. Where many carry the same, all of them are shown.
+  // TOP, or half of its links if it has fewer; one more where that leaves too many, and not too few. Where many carry the same, all
+  // of them are shown.
   enough() {
     const methods = this.sizes();
     if (!methods.some((sizes) => sizes.length > MANY_LINKS)) return 0;
     const least = methods.map((sizes) => Math.floor(sizes[Math.min(TOP, Math.ceil(sizes.length / 2)) - 1]));
-    return Math.min(...least);
+    const lowest = Math.min(...least);
+    const left = (sizes, from) => sizes.filter((size) => size >= from).length;
+    const crowded = methods.some((sizes) => left(sizes, lowest) > MANY_LINKS);
+    const enough = methods.every((sizes) => left(sizes, lowest + 1) >= Math.min(TOP / 2, Math.ceil(sizes.length / 2)));
+    return crowded && enough ? lowest + 1 : lowest;
   }
 
   heads() {

@@ -13,24 +13,28 @@ function compared(one, other) {
   return one.text.localeCompare(other.text, "en", { numeric: true });
 }
 
+// Sorted by whoever clicks a head. `renew` takes the rows of a table that grows, in the order in which they come.
 function sortable(table) {
   const body = table.tBodies[0];
-  const first = [...body.rows];
   const heads = [...table.tHead.rows[0].cells];
+  let first = [...body.rows];
   let now = { column: -1, way: 0 };
+  const order = () => {
+    const keyed = first.map((row) => ({ row, key: now.way ? sortKey(row.cells[now.column]) : null }));
+    if (now.way)
+      keyed.sort((a, b) =>
+        a.key.unknown || b.key.unknown ? Number(a.key.unknown) - Number(b.key.unknown) : now.way * compared(a.key, b.key),
+      );
+    if (keyed.some((item, index) => item.row !== body.rows[index])) body.append(...keyed.map((item) => item.row));
+  };
   const sort = (column) => {
     const next = now.column === column ? (now.way === -1 ? 1 : now.way === 1 ? 0 : -1) : -1; // the largest first
     now = { column, way: next };
     heads.forEach((head, index) => {
-      const order = index === column && next ? (next > 0 ? "ascending" : "descending") : "none";
-      head.setAttribute("aria-sort", order);
+      const way = index === column && next ? (next > 0 ? "ascending" : "descending") : "none";
+      head.setAttribute("aria-sort", way);
     });
-    const keyed = first.map((row) => ({ row, key: sortKey(row.cells[column]) }));
-    if (next)
-      keyed.sort((a, b) =>
-        a.key.unknown || b.key.unknown ? Number(a.key.unknown) - Number(b.key.unknown) : next * compared(a.key, b.key),
-      );
-    body.append(...keyed.map((item) => item.row));
+    order();
   };
   heads.forEach((head, column) => {
     const button = html("button", { type: "button", class: "sort" }, ...head.childNodes);
@@ -38,6 +42,11 @@ function sortable(table) {
     head.setAttribute("aria-sort", "none");
     button.addEventListener("click", () => sort(column));
   });
+  const renew = (rows) => {
+    first = rows;
+    order();
+  };
+  return { rows: () => first, renew };
 }
 
 const tableRows = (table) =>
@@ -58,11 +67,14 @@ function hinted(box) {
   look();
 }
 
+// A table that can be sorted and taken along.
+function handy(table) {
+  const figure = table.closest("figure");
+  if (figure) offer(figure, ["CSV", () => saveCsv(table.dataset.name, tableRows(table))]);
+  return sortable(table);
+}
+
 function tables() {
-  for (const table of document.querySelectorAll("table.numbers")) {
-    sortable(table);
-    const figure = table.closest("figure");
-    if (figure) offer(figure, ["CSV", () => saveCsv(table.dataset.name, tableRows(table))]);
-  }
+  document.querySelectorAll("table.numbers").forEach(handy);
   document.querySelectorAll(".scroll").forEach(hinted);
 }
