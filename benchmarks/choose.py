@@ -12,6 +12,7 @@ CIFAR-10, SVHN, USPS, California Housing and radio signals take no part.
     python benchmarks/choose.py temperature --networks 20 --json temperature.json        (minutes on 2 cores)
     python benchmarks/choose.py settings --seeds 5 --json settings.json                  (minutes on a GPU)
     python benchmarks/choose.py settings --datasets digits --seeds 3                     (minutes on 2 cores)
+    python benchmarks/choose.py settings --families reliability,metric --seeds 20        (an hour of 2 cores)
 """
 
 import argparse
@@ -39,6 +40,7 @@ from d2dfl.federation import train_many
 FIRST = 5000  # network and seed: everything reported has seeds from 0 on
 SPLIT = 0  # of a set without a test part of its own, as all that is reported splits it: another one would show its test rows
 Settings = Mapping[str, Any]
+Families = Mapping[str, Mapping[str, Settings]]
 
 # The paper's learner: temperature at the start and at the end.
 TEMPERATURES = tuple(
@@ -53,7 +55,7 @@ WORLDS: Mapping[str, tuple[str, Settings]] = {
 # Ours: what is varied, from cheap or simple to dear; the rest stays at its default.
 CASES = (("digits", 3), ("digits", 1), ("fmnist", 3), ("fmnist", 1))
 SAMPLES = {"digits": 36, "fmnist": 1200}
-FAMILIES: Mapping[str, Mapping[str, Settings]] = {
+FAMILIES: Families = {
     "discovery.edges": {f"{edges}": {"discovery.edges": edges} for edges in (1, 2, 3, 5, 8, 12)},
     "reward.reliability_weight, 1 link": {
         f"{weight:g}": {"reward.reliability_weight": weight, "discovery.edges": 1} for weight in (1.0, 0.5, 0.2, 0.0)
@@ -132,10 +134,15 @@ def task(dataset: str, labels: int, rounds: int) -> Config:
     )
 
 
-def variants() -> dict[str, tuple[str, Settings]]:
+def families_of(words: str) -> Families:
+    """Those with one of these words in their name, all if there is none."""
+    return {name: FAMILIES[name] for name in FAMILIES if any(word in name for word in words.split(","))}
+
+
+def variants(families: Families) -> dict[str, tuple[str, Settings]]:
     """Method and settings of every graph, by name; one that two families share stands once."""
     found: dict[str, tuple[str, Settings]] = {"none": ("none", {}), "iid": ("iid", {})}
-    for values in FAMILIES.values():
+    for values in families.values():
         found |= {_name(settings): ("marginal", settings) for settings in values.values()}
     return found
 
@@ -151,21 +158,23 @@ def validation(name: str) -> Dataset:
     return load(name, seed=SPLIT, split="validation")
 
 
-def prepared(config: Config, seed: int) -> list[PreparedCell]:
+def prepared(config: Config, seed: int, families: Families) -> list[PreparedCell]:
     """All graphs of one network."""
     dataset = validation(config.data.dataset)
     found = []
-    for method, settings in variants().values():
+    for method, settings in variants(families).values():
         mine = config.with_(**settings)
         found.append(prepare(mine, setting_of(mine, seed, dataset), method))
     return found
 
 
-def gaps(dataset: str, labels: int, seeds: Sequence[int], rounds: int) -> dict[str, NDArray[np.float64]]:
+def gaps(
+    dataset: str, labels: int, seeds: Sequence[int], rounds: int, families: Families
+) -> dict[str, NDArray[np.float64]]:
     """Share of the gap by seed of every graph of one case."""
     config = task(dataset, labels, rounds)
     began = time.perf_counter()
-    everything = Parallel(n_jobs=-1)(delayed(prepared)(config, seed) for seed in seeds)
+    everything = Parallel(n_jobs=-1)(delayed(prepared)(config, seed, families) for seed in seeds)
     ready = time.perf_counter()
     scores = []
     for seed, items in zip(seeds, everything, strict=True):
@@ -181,19 +190,19 @@ def gaps(dataset: str, labels: int, seeds: Sequence[int], rounds: int) -> dict[s
     table = np.array(scores)
     none, iid = table[:, 0], table[:, 1]
     way = (iid - none).mean()  # by case: that of a single seed may be small
-    return {name: (column - none) / way for name, column in zip(variants(), table.T, strict=True)}
+    return {name: (column - none) / way for name, column in zip(variants(families), table.T, strict=True)}
 
 
-def settings(datasets: Sequence[str], seeds: int, rounds: int, kept: Path | None) -> dict[str, Any]:
+def settings(datasets: Sequence[str], seeds: int, rounds: int, kept: Path | None, families: Families) -> dict[str, Any]:
     """The table of every family, and the choice by the rule; what was measured is kept case by case."""
     numbers = range(FIRST, FIRST + seeds)
     known = json.loads(kept.read_text())["measured"] if kept and kept.exists() else {}
     found = {case: {name: np.array(column) for name, column in columns.items()} for case, columns in known.items()}
     for dataset, labels in (case for case in CASES if case[0] in datasets and f"{case[0]}, {case[1]}" not in found):
-        found[f"{dataset}, {labels}"] = gaps(dataset, labels, numbers, rounds)
+        found[f"{dataset}, {labels}"] = gaps(dataset, labels, numbers, rounds, families)
         if kept:
             kept.write_text(json.dumps({"measured": plain(found)}))
-    return {"chosen": chosen_of(found), "measured": plain(found)}
+    return {"chosen": chosen_of(found, families), "measured": plain(found)}
 
 
 def plain(found: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> dict[str, Any]:
@@ -201,10 +210,10 @@ def plain(found: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> dict[str, A
     return {case: {name: column.tolist() for name, column in columns.items()} for case, columns in found.items()}
 
 
-def chosen_of(found: Mapping[str, Mapping[str, NDArray[np.float64]]]) -> dict[str, Any]:
+def chosen_of(found: Mapping[str, Mapping[str, NDArray[np.float64]]], families: Families) -> dict[str, Any]:
     """By the rule, family by family."""
     answer: dict[str, Any] = {}
-    for family, values in FAMILIES.items():
+    for family, values in families.items():
         columns = {
             value: np.concatenate([case[_name(changes)] for case in found.values()])
             for value, changes in values.items()
@@ -241,12 +250,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--datasets", default="digits,fmnist")
+    parser.add_argument("--families", default="", help="settings: only those with one of these words in their name")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if given.what == "temperature":
         answer = temperature(given.networks)
     else:
-        answer = settings(given.datasets.split(","), given.seeds, given.rounds, given.json)
+        answer = settings(given.datasets.split(","), given.seeds, given.rounds, given.json, families_of(given.families))
     if given.json:
         given.json.write_text(json.dumps(answer, indent=1))
 
