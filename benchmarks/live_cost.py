@@ -30,9 +30,9 @@ from d2dfl.live.page import live_page
 from d2dfl.live.records import RunView
 from d2dfl.live.server import served
 from d2dfl.live.stand import Stand, since_now
+from live_commands import READER
 
 METHODS = ["marginal", "qlearning", "closest"]
-READER = "import sys, urllib.request; print(sum(map(len, urllib.request.urlopen(sys.argv[1] + 'events', timeout=60))))"
 Seconds = tuple[float, float]  # of the processor, and of the wall
 
 

@@ -1,4 +1,7 @@
-"""`python -m d2dfl`, and the command d2dfl: a stop while the program still loads ends it without a word."""
+"""`python -m d2dfl`, and the command d2dfl: a stop while the program still loads ends it without a word.
+
+Here the process is told to look for garbage more seldom, too: that is for a program to decide, not for a library.
+"""
 
 import gc
 import signal

@@ -262,9 +262,8 @@ def test_a_discovery_alone_shows_no_empty_section(window: Tab) -> None:
         server.tell("Over.")
         opened(window, server)
         assert window.run(headings) == ["Who sends to whom", "In numbers"]
-        assert (
-            window.run("document.querySelectorAll('.map').length") == 1
-        )  # its last moment is the graph that was found
+        # Its last moment is the graph that was found.
+        assert window.run("document.querySelectorAll('.map').length") == 1
         assert not window.run("document.getElementById('which').checkVisibility()")  # there is nothing to choose
         assert window.text("#table summary") == "What the columns say"
         window.click("#table summary")

@@ -7,8 +7,9 @@ from typing import Any
 from d2dfl import Network, preset
 from d2dfl.experiment.compare import compare, plan_of
 from d2dfl.experiment.folder.store import run_folder
+from d2dfl.federation import Curves
 from d2dfl.live.maps import LivingMap
-from d2dfl.live.records import RunView
+from d2dfl.live.records import Measured, RunView
 from d2dfl.live.stand import Stand
 from d2dfl.live.views import table_data
 
@@ -66,6 +67,39 @@ def test_while_it_trains_all_graphs_are_there(tmp_path: Path) -> None:
     bars = newest["sums"]["energy"][0]
     totals = [sum(part) for part in zip(*bars["values"], strict=True)]  # of the same round as the table's
     assert [f"{total:.2f}" for total in totals] == [value.replace(",", "") for value in joules.values()]
+
+
+def test_who_looked_before_is_told_of_all_that_came_since(tmp_path: Path) -> None:
+    """Each record is put once; after that the run only says that there is something newer."""
+    view, methods = Reader(), ["closest", "marginal"]
+    with run_folder(tmp_path / "run", plan_of(CONFIG, methods, [0])) as record:
+        compare(CONFIG, methods, [0], record, progress=view.step, observer=view)
+
+    def newest() -> dict[str, Any]:
+        view.read()
+        return {part["name"]: part["data"] for part in view.shown}
+
+    view.stand.ended.set()
+    found = newest()
+    assert found["head"]["what"] == "measure"
+    last = view.traces["marginal-seed-0"]
+    assert found["negotiation"] == json.loads(json.dumps(last.now()))
+    assert [line["x"][-1] for line in found["curves"][0]["lines"]] == [2.0] * 4
+    assert found["sums"]["energy"][0]["title"] == "Joules by purpose, so far"
+    view.end()
+    assert newest()["sums"]["energy"][0]["title"] == "Joules by purpose"
+
+
+def test_a_round_counts_when_it_is_over() -> None:
+    """Lists grow while they are shown: what the second round has sent so far is of a round that is not there yet."""
+    curves = Curves("accuracy")
+    curves.begin_round(3)
+    curves.training_losses.append(0.5)
+    curves.rounds.append(1)
+    curves.scores.append(0.9)
+    curves.begin_round(3)
+    curves.rounds.append(2)
+    assert Measured.of(curves, 7) == Measured(curves, evaluations=1, rounds=1, parameters=7)
 
 
 def test_a_table_says_what_a_report_says(tmp_path: Path) -> None:

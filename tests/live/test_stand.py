@@ -3,7 +3,7 @@
 import json
 from itertools import pairwise
 
-from d2dfl.live.stand import FORMING, LEAST_S, MOST, SHARE, Kind, Stand
+from d2dfl.live.stand import FORMING, LEAST_S, MOST, SHARE, Kind, Stand, since_now
 
 
 class Clock:
@@ -148,6 +148,39 @@ def test_modules_are_loaded_once_and_charged_to_nobody() -> None:
         clock.now += 20.0
     assert loaded == [1]
     assert stand.loaded_s == 0.5
+
+
+def test_a_map_that_has_found_its_places_is_thought_to_take_less() -> None:
+    """Both first drawings took 0.03 s. The account soon has room for two fifths of that, and not for as much again."""
+    clock, seen = Clock(), dict[str, int]()
+    stand = stand_at(clock)
+    clock.now = 0.061 / MOST
+    for number, again in enumerate((0.4, 1.0)):
+        stand.put(f"map {number}", lambda: clock.work(0.03) or 1, Kind(1.0, 0.03, again))
+    assert len(told(stand.newer(seen))) == 2
+    clock.now = 0.068 / MOST
+    for number in range(2):
+        stand.renew(f"map {number}")
+    assert told(stand.newer(seen)) == {}
+    clock.now = 0.075 / MOST
+    assert told(stand.newer(seen)) == {"map 0": 1}
+
+
+def test_what_the_server_did_before_anybody_looked_is_in_no_account() -> None:
+    clock = Clock()
+    stand = stand_at(clock)
+    clock.work(10.0)
+    stand.put("map", lambda: clock.work(0.01) or 1, Kind(first_s=0.01))
+    assert told(stand.newer({})) == {"map": 1}
+
+
+def test_a_clock_begins_when_a_run_begins() -> None:
+    """One on the wall stands at what the machine has been on, of which the run has used nothing."""
+    clock = Clock()
+    clock.now = 1e6
+    since = since_now(lambda: clock.now)
+    clock.now += 2.0
+    assert since() == 2.0
 
 
 def test_while_nobody_has_looked_a_run_need_not_say_what_is_newer() -> None:

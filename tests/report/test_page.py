@@ -20,7 +20,7 @@ from d2dfl.discovery.methods import METHODS
 from d2dfl.report import look as page_look
 from d2dfl.report.drawing import picture as draw
 from d2dfl.report.findings import FEW, FILE, REPRODUCED, UNSAID, Chart, Findings, Line, Verdict
-from d2dfl.report.look import COLOURS, IID_COLOUR, dash_of, logarithmic, palettes, slug, slugs, titles
+from d2dfl.report.look import COLOURS, IID_COLOUR, dash_of, logarithmic, palettes, slug, slugs, titles, told_apart
 from d2dfl.report.page.data import PageEntry
 from d2dfl.report.page.page import STYLES, page
 from d2dfl.report.page.verdicts import verdict_sentence
@@ -192,6 +192,13 @@ def test_dashes_axes_and_names() -> None:
     assert slug("Énergie, 0.75 (J)/../x") == "energie-0-75-j-x"
     assert slug("日本") == "untitled"
     assert slugs(["A b", "a-b", "a b"]) == ["a-b", "a-b-2", "a-b-3"]
+
+
+def test_one_figure_at_two_scales_is_told_apart() -> None:
+    same = [Findings("a", "Energy", figure="Fig. 9", scale=scale) for scale in ("small", "paper")]
+    others = [Findings("b", "Energy", figure="Fig. 10", scale="small"), Findings("c", "Mine"), Findings("d", "Mine")]
+    names = ["Energy, small scale", "Energy, paper scale", "Energy", "Mine", "Mine"]
+    assert told_apart([*same, *others]) == names
 
 
 def test_a_record_with_nothing_but_a_title() -> None:

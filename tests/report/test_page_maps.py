@@ -118,6 +118,27 @@ def test_links_that_carry_alike_are_all_shown(tab: Tab, tmp_path: Path) -> None:
     assert count(tab, ".link") == 10
 
 
+@pytest.mark.parametrize(("strong", "alike", "links", "bundled"), [(30, 60, 30, False), (20, 60, 80, True)])
+def test_what_many_links_carry_is_left_out_where_enough_are_left(
+    tab: Tab, tmp_path: Path, strong: int, alike: int, links: int, bundled: bool
+) -> None:
+    """The strongest 50 reach among those that carry the same; with all of these it would be a tangle."""
+    found = crowded()
+    item = found.maps[0]
+    layer, nothing = item.layers[0], tuple(0.0 for _ in item.partitions[1:])
+    amounts = [9.0] * strong + [5.0] * alike
+    same = [
+        dataclasses.replace(link, amounts=(amount, *nothing))
+        for link, amount in zip(layer.links, amounts, strict=False)
+    ]
+    changed = dataclasses.replace(item, layers=(dataclasses.replace(layer, links=tuple(same)),))
+    tab.open(written(tmp_path, dataclasses.replace(found, maps=(changed,))))
+    assert (count(tab, ".bundle") > 0) == bundled
+    if bundled:
+        tab.click(".map-controls .check input")
+    assert count(tab, ".link") == links
+
+
 def test_a_method_with_few_weak_links_shows_half_of_them(tab: Tab, tmp_path: Path) -> None:
     found = crowded()
     item = found.maps[0]

@@ -36,7 +36,7 @@ class Trace:
         self.network: Network | None = None  # as the method knows it; None until it begins
         self.method, self.seed = "", 0
         self.moments: list[Moment] = []
-        self._told = told  # called after every moment that is kept
+        self._told = told  # called after every moment that is kept, and when the last one is agreed on
         self._settled: tuple[Slots, ...] = ()
         self._before = 0.0  # messages of earlier stages
         self._heard, self._every = 0, 1
@@ -65,6 +65,7 @@ class Trace:
     def agree(self, messages: float) -> None:
         """What moves over the final links is agreed on: so many messages were sent in all."""
         self.moments[-1] = replace(self.moments[-1], messages=messages)
+        self._told()
 
     def _same(self, slots: Slots) -> bool:
         """Whether the last moment had these links."""

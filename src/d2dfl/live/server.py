@@ -223,7 +223,7 @@ def wait_for(there: Callable[[], bool], seconds: float) -> None:
 def served(stand: Stand, page: str) -> Iterator[LiveServer]:
     """A server for as long as the block lasts.
 
-    What is loaded by now is kept out of Python's collection of garbage: with PyTorch that is a million objects, and to walk through
+    What is loaded by now is kept out of Python's collection of garbage: with PyTorch these are hundreds of thousands of objects, and to walk through
     them once takes 0.2 s, which was a fiftieth of a short run where it fell to a drawing.
     """
     server = LiveServer(stand, page)

@@ -1,7 +1,8 @@
 """What is shown, by name, always the newest: the run puts functions here, and whoever looks has them called.
 
 Records hold all that came before them (a curve all its rounds), so a slow browser misses nothing if it sees every third one. There
-is no queue that could grow. While nobody looks, nothing is computed at all, and the run does not even say that there is something newer.
+is no queue that could grow. While nobody looks, nothing is computed at all; before anybody has looked, the run does not even say that
+there is something newer.
 
 What is computed for those who look is taken from the run, so there is an account: all that the server's thread has done since somebody
 looked, and a drawing that is to be made, may come to `MOST` of the seconds that the run has used until then. A discovery of a second
@@ -83,7 +84,7 @@ class Stand:
         self.ended = threading.Event()
 
     def put(self, name: str, build: Build, kind: Kind = USUAL) -> None:
-        """There is something newer to show. It is computed when somebody looks, if ever."""
+        """There is something newer to show. It is computed when somebody looks, if ever. A name keeps the kind that it had first."""
         with self._lock:
             if name in self._parts:
                 part = self._parts[name]

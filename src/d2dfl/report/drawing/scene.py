@@ -138,19 +138,18 @@ def _apart(xy: Array, distance: float, low: Any, high: Any) -> Array:
 
 def _hull(members: Array, radius: float) -> Array:
     """A rounded outline: the convex hull of a circle around each member, be they one, two or many."""
+    from scipy.spatial import ConvexHull
+
     angle = np.linspace(0, 2 * np.pi, 48, endpoint=False)
     circle = radius * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     around = (members[:, None, :] + circle).reshape(-1, 2)
-    from scipy.spatial import ConvexHull
-
     return np.asarray(around[ConvexHull(around).vertices])
 
 
 def _tree(xy: Array) -> "cKDTree":
     """Who is near whom."""
-    from scipy.spatial import (
-        cKDTree,
-    )  # takes a tenth of a second to load, which a run that nobody looks at does without
+    # Takes a tenth of a second to load, which a run that nobody looks at does without.
+    from scipy.spatial import cKDTree
 
     return cKDTree(xy)
 

@@ -1,7 +1,7 @@
 // Devices in the plane and the graph of each method: one of them, or all side by side; what is pointed at is explained.
-const MANY_LINKS = 60; // from more on, only the strongest are shown until somebody asks for all
+// With more links than this a map opens with the strongest alone; where these are still more, with one arrow between two clusters.
+const MANY_LINKS = 60;
 const TOP = 50;
-const HAIRBALL = 60; // links from which on a map opens with one arrow between two clusters
 
 class DeviceMap {
   constructor(stage, data) {
@@ -67,7 +67,7 @@ class DeviceMap {
     this.gather(false);
     const shown = (layer) => linksOf(this.map, layer, this.state.focus).filter((link) => expected(link) >= this.state.least).length;
     const seen = this.state.side ? this.map.layers : this.map.layers.slice(this.state.layer, this.state.layer + 1);
-    if (new Set(this.map.cluster).size > 1 && seen.some((layer) => shown(layer) > (this.data.most || HAIRBALL))) this.gather(true);
+    if (new Set(this.map.cluster).size > 1 && seen.some((layer) => shown(layer) > (this.data.most || MANY_LINKS))) this.gather(true);
   }
 
   // What the arrows of each method carry, the strongest first; methods without any are left out.
