@@ -1,11 +1,12 @@
 """The map of the page in a real browser: moments, links by device, cluster and weight, seeds, methods side by side, colours."""
 
+import csv
 import dataclasses
 import re
 from pathlib import Path
 
 import pytest
-from reading import choose, count, demo_page, written
+from reading import choose, count, demo_page, downloaded, written
 
 import demo_findings as demo
 from browser import NEEDED, Tab, chromium
@@ -352,3 +353,47 @@ def test_no_device_stands_on_the_scale(tab: Tab, tmp_path: Path, unit: str) -> N
     for left, top, right, bottom in tab.run(boxes % "svg .scale"):
         for a, b, c, d in tab.run(boxes % ".node .face, .node text"):
             assert c <= left or a >= right or d <= top or b >= bottom
+
+
+def test_a_map_of_several_networks_says_that_it_shows_one(tab: Tab, report: Path, tmp_path: Path) -> None:
+    tab.open(report)
+    words = "of one network, {}; a mean of the tables is over all seeds"
+    first, second = (item.title for item in demo.comparison().maps)
+    assert words.format(first) in tab.text(".inspector")
+    choose(tab, ".map-head select", "1")
+    assert words.format(second) in tab.text(".inspector")
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(demo.device_map(6),))))
+    assert "one network" not in tab.text(".inspector")
+
+
+def test_what_is_saved_of_a_map_says_of_which_network_and_holds_what_is_shown(
+    tab: Tab, report: Path, tmp_path: Path
+) -> None:
+    tab.open(report)
+    found = demo.comparison().maps
+    names = set()
+    for number, item in enumerate(found):
+        choose(tab, ".map-head select", str(number))
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        path = downloaded(tab, folder, ".map .offers button", 1)
+        names.add(path.name)
+        assert len(path.read_text().splitlines()) == 1 + len(item.layers[0].links)
+    assert len(names) == 2  # the second does not overwrite the first, and each can be told from the other
+    tab.click(".map-head .side")
+    folder = tmp_path / "side"
+    folder.mkdir()
+    rows = list(csv.reader(downloaded(tab, folder, ".map .offers button", 1).read_text().splitlines()))
+    assert {row[0] for row in rows[1:]} == {layer.title for layer in found[-1].layers if layer.links}
+    assert len(rows) == 1 + sum(len(layer.links) for layer in found[-1].layers)
+
+
+def test_arrows_between_clusters_are_not_kept_for_a_network_of_one_cluster(tab: Tab, tmp_path: Path) -> None:
+    many = demo.device_map(title="many")
+    one = dataclasses.replace(many, title="one", cluster=(0,) * len(many.cluster))
+    tab.open(written(tmp_path, Findings("map", "Map", maps=(many, one))))
+    tab.click(".map-controls .check input")
+    assert count(tab, ".bundle") > 0
+    choose(tab, ".map-head select", "1")
+    assert count(tab, ".map-controls .check") == 0  # nothing to choose
+    assert count(tab, ".link") == len(one.layers[0].links)

@@ -70,6 +70,10 @@ def test_the_sentence_says_who_is_best_and_whether_that_can_be_told(three: Compa
     )
     level = {**ends, "marginal": (0.5, 0.71, 0.62), "closest": (0.4, 0.41, 0.42)}
     assert "nobody can tell whether the exchange helps" in said(ended(three, level))
+    unsure = {**ends, "marginal": (0.5, 0.71, 0.65), "closest": (0.5, 0.7, 0.64)}  # two things that nobody can tell
+    assert said(ended(three, unsure)).endswith(
+        "nobody can tell whether the exchange helps, and nobody can tell Marginal (ours) from Closest."
+    )
 
 
 def test_two_seeds_tell_nothing(three: Comparison) -> None:

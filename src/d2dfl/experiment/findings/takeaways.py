@@ -32,15 +32,17 @@ def comparison_takeaway(results: Results, rows: Sequence[Row]) -> str:
     best = max(methods, key=lambda row: results.sign(point) * row.score)
     yardstick = f" and {number(iid.score, 3)} on shuffled data" if iid else ""
     gap = f", {number(100 * best.gap_closed, 0)} % of the gap" if best.gap_closed is not None else ""
+    helped = standing(results.gain(point, best.method, NO_EXCHANGE))
     helps = {
         AHEAD: "the exchange helps",
         BEHIND: "the exchange harms",
         FEW: f"{counted(len(results.seeds), 'seed')} cannot tell whether the exchange helps",
-    }.get(standing(results.gain(point, best.method, NO_EXCHANGE)), "nobody can tell whether the exchange helps")
+    }.get(helped, "nobody can tell whether the exchange helps")
+    rival = _rival(best, methods, "but" if helped in (AHEAD, BEHIND) else "and")
     if number(best.score, 3) == number(none.score, 3):
         return (
             f"{best.title} ends as no exchange does: {results.score_name(point)} {number(best.score, 3)} with both{yardstick}; "
-            f"{helps}{_rival(best, methods)}."
+            f"{helps}{rival}."
         )
     if results.sign(point) * (best.score - none.score) < 0:
         return (
@@ -49,19 +51,19 @@ def comparison_takeaway(results: Results, rows: Sequence[Row]) -> str:
         )
     return (
         f"{best.title} ends best: {results.score_name(point)} {number(best.score, 3)} against {number(none.score, 3)} without "
-        f"an exchange{yardstick}{gap}; {helps}{_rival(best, methods)}."
+        f"an exchange{yardstick}{gap}; {helps}{rival}."
     )
 
 
-def _rival(best: Row, methods: Sequence[Row]) -> str:
-    """How it stands against the next method."""
+def _rival(best: Row, methods: Sequence[Row], joined: str) -> str:
+    """How it stands against the next method; `joined` leads to what nobody can tell."""
     if best.against is None or len(methods) < 2 or best.against.method == NO_EXCHANGE:
         return ""
     rival = METHODS[best.against.method].title
     return {
         AHEAD: f", and {best.title} is ahead of {rival}",
         FEW: f", and it takes more seeds to tell {best.title} from {rival}",
-    }.get(best.against.standing, f", but nobody can tell {best.title} from {rival}")
+    }.get(best.against.standing, f", {joined} nobody can tell {best.title} from {rival}")
 
 
 def graph_takeaway(items: Sequence[Discovery], best: float | None) -> str:

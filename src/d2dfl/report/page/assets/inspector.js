@@ -13,7 +13,8 @@ class Inspector {
     this.element.replaceChildren(html("p", {}, "No graph was recorded."));
   }
 
-  method(map, layer) {
+  // `networks`: how many the figure has; tables take the mean over seeds.
+  method(map, layer, networks) {
     const sent = sum(layer.links.map(expected));
     const arrives = sum(layer.links.map((link) => expected(link) * (1 - link.loss)));
     const went = layer.links.filter((link) => link.went.length);
@@ -37,7 +38,8 @@ class Inspector {
     const table = measured
       ? html("p", {}, "The tables count the exchange as it went: whole datapoints, budgets held, losses drawn.")
       : html("p", {}, "All amounts are as discovery expects them; none is measured here.");
-    this.element.replaceChildren(html("h4", {}, layer.title), this.facts(facts), table, hint);
+    const one = networks > 1 ? html("p", {}, `All this is of one network, ${map.title}; a mean of the tables is over all seeds.`) : "";
+    this.element.replaceChildren(html("h4", {}, layer.title), this.facts(facts), table, one, hint);
   }
 
   device(map, layer, device, state) {

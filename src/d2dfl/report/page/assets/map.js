@@ -20,9 +20,15 @@ class DeviceMap {
     this.load(0);
     offer(
       this.figure,
-      ["SVG", () => this.views.forEach((view) => saveSvg(`${this.figure.dataset.name}-${view.layer.title}`, view.picture))],
-      ["CSV", () => saveCsv(this.figure.dataset.name, this.rows())],
+      ["SVG", () => this.views.forEach((view) => saveSvg(`${this.file}-${view.layer.title}`, view.picture))],
+      ["CSV", () => saveCsv(this.file, this.rows())],
     );
+  }
+
+  // What is saved is of one network: of several, its name says of which.
+  get file() {
+    const name = this.figure.dataset.name;
+    return this.data.maps.length > 1 ? `${name}-${this.map.title}` : name;
   }
 
   get map() {
@@ -39,7 +45,7 @@ class DeviceMap {
     this.state.focus = "";
     if (!this.map.distance.length && this.state.colour === "distance") this.state.colour = "share";
     this.pinned = null;
-    this.gather(this.state.together);
+    this.gather(this.state.together && new Set(this.map.cluster).size > 1); // a network of one cluster offers no such choice
     this.untangle();
     this.head.replaceChildren(...this.heads());
     this.controls.replaceChildren(...(this.map.layers.length ? this.choices() : []));
@@ -246,15 +252,15 @@ class DeviceMap {
     this.key.replaceChildren(html("h5", {}, words[kind]), html("ul", {}, keys));
   }
 
-  // All links of the method that is shown.
+  // All links of the methods that are shown.
   rows() {
     const head = ["method", "transmitter", "receiver", "loss probability", "trusted partitions", "expected", "sent", "arrived"];
     const names = this.map.names;
     return [
       head,
-      ...this.layer.links.map((link) => [
-        this.layer.title, names[link.from], names[link.to], link.loss, link.trusted, short(expected(link)), ...(link.went.length ? link.went : ["", ""]),
-      ]),
+      ...this.views.flatMap(({ layer }) => layer.links.map((link) => [
+        layer.title, names[link.from], names[link.to], link.loss, link.trusted, short(expected(link)), ...(link.went.length ? link.went : ["", ""]),
+      ])),
     ];
   }
 
@@ -317,7 +323,7 @@ class DeviceMap {
     const chosen = this.views.length > 1 ? layer : this.layer;
     const mine = this.views.find((view) => view.layer === chosen);
     this.views.forEach((view) => view.emphasise(thing && (thing.kind === "device" || view === mine) ? thing : null));
-    if (!thing) this.inspector.method(this.map, this.layer);
+    if (!thing) this.inspector.method(this.map, this.layer, this.data.maps.length);
     else if (thing.kind === "device") this.inspector.device(this.map, chosen, thing.index, this.state);
     else if (mine.drawn[thing.index]) this.inspector.link(this.map, mine.drawn[thing.index]);
   }
