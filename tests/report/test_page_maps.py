@@ -102,6 +102,18 @@ def test_of_very_many_links_the_strongest_are_shown_first(tab: Tab, tmp_path: Pa
     assert count(tab, ".link") == links
 
 
+def test_the_last_stop_of_the_slider_shows_what_carries_most(tab: Tab, tmp_path: Path) -> None:
+    found = crowded()
+    layer = found.maps[0].layers[0]
+    kinds = len(layer.links[0].amounts)
+    links = [dataclasses.replace(link, amounts=(3.4,) + (0.0,) * (kinds - 1)) for link in layer.links]
+    most = (dataclasses.replace(links[0], amounts=(14.6,) + (0.0,) * (kinds - 1)), *links[1:])
+    item = dataclasses.replace(found.maps[0], layers=(dataclasses.replace(layer, links=most),))
+    tab.open(written(tmp_path, dataclasses.replace(found, maps=(item,))))
+    choose(tab, ".least input", "1000")  # a browser stops at the largest
+    assert count(tab, ".link") == 1
+
+
 def test_links_that_carry_alike_are_all_shown(tab: Tab, tmp_path: Path) -> None:
     found = crowded()
     item = found.maps[0]

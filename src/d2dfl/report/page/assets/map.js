@@ -179,7 +179,7 @@ class DeviceMap {
   }
 
   get most() {
-    return Math.ceil(Math.max(1, ...this.sizes().map((sizes) => sizes[0])));
+    return Math.max(1, ...this.sizes().map((sizes) => Math.floor(sizes[0])));
   }
 
   range() {
