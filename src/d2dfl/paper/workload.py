@@ -54,7 +54,7 @@ def _task(
         # After a resume fewer may be missing: they must not take the place of the file that has the others.
         who = f"{len(members)} contenders {hashlib.sha256(''.join(keys_of(payload)).encode()).hexdigest()[:8]}"
     cost = sum(rates.get(name, USUAL_RATE) * _effort(experiments[name], cell) for name, cell in members)
-    return GridTask(f"{name}/{first.point}/{who}/seed {first.seed}", payload, cost)
+    return GridTask(f"{name}/{first.point}/{who}/seed {first.seed}", payload, cost, f"{name}/{first.contender}")
 
 
 def _measured_by(experiment: Experiment, name: str) -> str:

@@ -26,6 +26,7 @@ from d2dfl.experiment.grid.grid import (
     pace_of,
     run_grid,
     time_left,
+    time_of,
 )
 
 TESTS = Path(__file__).parent
@@ -245,6 +246,20 @@ def test_the_first_task_of_each_worker_says_nothing_about_the_pace() -> None:
     assert pace_of([loads, loads, quick, quick], 2) == 2.0
     assert pace_of([loads, (2.0, 1.0), (6.0, 3.0), (1.0, 40.0)], 1) == 0.5  # the last of a new kind, which compiled
     assert pace_of([loads, (0.0, 1.0)], 1) is None
+
+
+def test_a_kind_of_tasks_has_its_own_pace() -> None:
+    def task(number: int, kind: str) -> GridTask:
+        return GridTask(f"{kind}/{number}", {}, 1.0, kind)
+
+    left = [task(number, "slow") for number in range(90, 100)]
+    quick = [(task(number, "quick"), 1.0) for number in range(20)]
+    slow = [(task(number, "slow"), 20.0) for number in range(5)]
+    assert time_of(left, quick, 2) == 5.0  # nobody knows yet
+    assert time_of(left, quick + slow[:4], 2) == 5.0  # these may have compiled
+    assert time_of(left, quick + slow, 2) == 100.0
+    assert time_of([], quick + slow, 2) == 0.0
+    assert time_of(left, [], 2) is None
 
 
 def test_the_time_left_is_shared_but_no_shorter_than_the_longest_task() -> None:

@@ -31,6 +31,7 @@ class GridTask:
     key: str  # unique; its file is named after it
     payload: Mapping[str, Any]  # plain JSON values: all that the work needs
     cost: float = 1.0  # expected, in any unit: the longest start first, and the estimate of the time left weighs by it
+    kind: str = ""  # tasks of a kind keep a pace of their own
 
 
 @dataclass(frozen=True)
@@ -122,9 +123,8 @@ class _Grid:
         self._left = {task.key: task for task in tasks if task.key not in found}
         self._payloads, self._cells, self._saved, self._workers = payloads, cells, saved, workers
         self._total, self._on_progress = len(tasks), on_progress
-        self._ended: list[
-            tuple[float, float]
-        ] = []  # cost and seconds of what succeeded: a failure says nothing about pace
+        # Tasks that succeeded, and their seconds: a failure says nothing about pace.
+        self._ended: list[tuple[GridTask, float]] = []
         self._tell(None)
 
     def work(self, crew: Crew) -> None:
@@ -173,13 +173,28 @@ class _Grid:
             self._cells.keep(reply.key, self._payloads[reply.key], reply.result)
             self._saved.clear(reply.key)
             self.results[reply.key] = json.loads(reply.result)
-            self._ended.append((task.cost, reply.seconds))
+            self._ended.append((task, reply.seconds))
         self._tell(reply.key)
 
     def _tell(self, key: str | None) -> None:
-        pace = pace_of(self._ended, self._workers)
-        remaining_s = time_left([task.cost for task in self._left.values()], self._workers, pace)
+        remaining_s = time_of(list(self._left.values()), self._ended, self._workers)
         self._on_progress(GridProgress(len(self.results), self._total, len(self.failures), remaining_s, key))
+
+
+def time_of(left: Sequence[GridTask], ended: Sequence[tuple[GridTask, float]], workers: int) -> float | None:
+    """Seconds that tasks still take, by those that have ended; None: too early to say.
+
+    A method may take twenty times as long as the others (one that trains a net of its own), and what a task was expected to
+    cost does not know it. So each kind of tasks has its own pace, once more of it have ended than the workers compile.
+    """
+    usual = pace_of([(task.cost, seconds) for task, seconds in ended], workers)
+    kinds: dict[str, list[tuple[float, float]]] = {}
+    for task, seconds in ended:
+        kinds.setdefault(task.kind, []).append((task.cost, seconds))
+    own = {kind: pace_of(paces, 0) for kind, paces in kinds.items() if len(paces) > 2 * workers}
+    if usual is None:
+        return time_left([task.cost for task in left], workers, None)
+    return time_left([task.cost * (own.get(task.kind) or usual) for task in left], workers, 1.0)
 
 
 def pace_of(ended: Sequence[tuple[float, float]], workers: int) -> float | None:
