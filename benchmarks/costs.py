@@ -4,7 +4,8 @@
     python benchmarks/costs.py --scale small size skew
 
 Training takes the same time whatever graph came before it. So of an experiment that trains one cell of each point is
-measured, and counts for all cells of that point; of the others every cell of the first seed counts for all seeds.
+measured, and counts for all cells of that point but those of the GCN, which trains a net first: of these one is measured, too. Of
+experiments that train nobody every cell of the first seed counts for all seeds.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from d2dfl.paper.catalogue import experiment_names, load_experiment
 from d2dfl.paper.experiment import SCALES, Cell, Experiment
 
 TRAINED = "marginal"  # the contender that is measured, where there is one
+NET = "gcn"  # the method that trains a net of its own
 
 
 def chosen(experiment: Experiment, cells: list[Cell]) -> dict[Cell, int]:
@@ -26,8 +28,8 @@ def chosen(experiment: Experiment, cells: list[Cell]) -> dict[Cell, int]:
         seeds = len({cell.seed for cell in cells})
         return {cell: seeds for cell in cells if cell.seed == 0}
     found = {}
-    for point, number in Counter(cell.point for cell in cells).items():
-        own = [cell for cell in cells if cell.point == point and cell.seed == 0]
+    for (point, net), number in Counter((cell.point, cell.method == NET) for cell in cells).items():
+        own = [cell for cell in cells if cell.point == point and cell.seed == 0 and (cell.method == NET) == net]
         found[next((cell for cell in own if cell.contender == TRAINED), own[0])] = number
     return found
 

@@ -75,6 +75,10 @@ def warm_up() -> None:
     importlib.import_module("d2dfl.paper.run")
     import torch
 
+    from d2dfl.experiment import compare
+
+    # Trainings of an attack are over before states are saved a second time. Here after each round: cuts have something to hit.
+    compare.PAUSE_S = 0.0
     # On the CPU, without so much as asking for a GPU: CUDA does not survive a fork.
     before, asked = Path.cwd(), torch.cuda.is_available
     torch.cuda.is_available = lambda: False

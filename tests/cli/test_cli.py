@@ -284,6 +284,8 @@ def test_an_unknown_option_names_the_nearest(
     assert capsys.readouterr().err == "d2dfl: there is no option --round: did you mean --rounds?\n"
     assert call(monkeypatch, "compare", "--colour") == 2
     assert capsys.readouterr().err == "d2dfl: there is no option --colour\n"
+    assert call(monkeypatch, "run", "--seeds", "3") == 2
+    assert "this command takes one --seed" in capsys.readouterr().err
 
 
 def test_folders_of_graphs_can_be_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -311,6 +311,27 @@ def test_bounds_are_shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert "total-variation" in said
 
 
+def test_a_folder_that_is_no_run_says_what_it_lacks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "damaged").mkdir()
+    (tmp_path / "damaged" / "run.json").write_text("{", encoding="utf-8")
+    (tmp_path / "damaged" / "findings.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    reasons = {
+        "nowhere": "there is nothing of that name",
+        "empty": "it has no run.json",
+        "damaged": "is damaged, or not",
+    }
+    for name, reason in reasons.items():
+        assert call(monkeypatch, "run", "--from", str(tmp_path / name)) == 2
+        assert reason in capsys.readouterr().err
+    for name, reason in {"file": "is a file: give the folder", "damaged": "run its command anew"}.items():
+        assert call(monkeypatch, "report", str(tmp_path / name)) == 2
+        assert reason in capsys.readouterr().err
+
+
 def test_links_in_a_circle_are_one_sentence(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -190,6 +190,8 @@ def _usage(error: click.ClickException) -> str:
 
 def _unknown(error: click.NoSuchOption) -> str:
     """An option that is not there, and those that are spelled nearly so, the nearest first."""
+    if error.option_name == "--seeds" and "--seed" in (error.possibilities or []):
+        return "there is no option --seeds: this command takes one --seed; compare takes several seeds"
     near = get_close_matches(error.option_name, error.possibilities or [], n=2, cutoff=0.75)
     return f"there is no option {error.option_name}{': did you mean ' + ' or '.join(near) + '?' if near else ''}"
 

@@ -230,7 +230,9 @@ class Findings:
             raise UserError(f"{plain(folder)} holds no {FILE}: give a folder that run, compare or reproduce made")
         content = read_json(path, "the record of a run, a comparison or a reproduction")
         if not isinstance(content, dict) or content.pop("format", None) != FORMAT:
-            raise UserError(f"{plain(path)} was written by another version of d2dfl")
+            raise UserError(
+                f"{plain(path)} is damaged, or was written by another version of d2dfl: run its command anew"
+            )
         try:
             found: Self = read_record(cls, content)
         except (TypeError, ValueError) as error:

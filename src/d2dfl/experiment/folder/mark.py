@@ -1,6 +1,7 @@
 """What a run folder says that it is for: a mark with all settings, choices and versions, to refuse it or to run it again."""
 
 import importlib.metadata
+import os
 import platform
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,12 +49,19 @@ def read_mark(path: Path) -> dict[str, Any]:
     except UserError:
         mark = None
     if not isinstance(mark, dict) or mark.get("made_by") != "d2dfl":
-        raise NotARunFolderError(f"{path} is not a run folder of d2dfl")
+        raise NotARunFolderError(f"{path} is not a run folder of d2dfl: {_why(path)}")
     if mark.get("format") != FORMAT:
         raise UserError(f"{path} was written by another version of d2dfl: run it anew into another folder")
     if not isinstance(mark.get("plan"), dict) or not isinstance(mark.get("config"), str):
         raise UserError(f"{path / MARK} was changed by hand: it has no plan or no config")
     return mark
+
+
+def _why(path: Path) -> str:
+    """What is missing there."""
+    if not os.path.lexists(path):
+        return "there is nothing of that name"
+    return f"its {MARK} is damaged, or not ours" if os.path.lexists(path / MARK) else f"it has no {MARK}"
 
 
 def plugins_of(path: Path) -> list[str]:

@@ -216,8 +216,10 @@ def _check(path: Path, plan: RunPlan, again: Again) -> None:
     """Refuse a folder that is not ours, or holds something else."""
     try:
         mark = read_mark(path)
-    except NotARunFolderError as error:
-        raise TakenError(f"{error}, and not empty: give another folder; nothing was changed") from None
+    except NotARunFolderError:
+        raise TakenError(
+            f"{path} is not a run folder of d2dfl, and not empty: give another folder; nothing was changed"
+        ) from None
     except UserError as error:
         raise TakenError(f"{error}; nothing was changed") from None
     if mark.get("kind") != plan.kind:

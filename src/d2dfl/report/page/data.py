@@ -41,6 +41,8 @@ def load_entries(folders: Sequence[Path]) -> list[PageEntry]:
 def _records(folder: Path) -> list[Path]:
     if folder.name == FILE and os.path.isfile(folder):
         return [folder]
+    if os.path.isfile(folder):
+        raise UserError(f"{plain(folder)} is a file: give the folder that a command made with --out")
     if not os.path.isdir(folder):
         raise UserError(f"there is no folder {str(folder)!r}: give one that a command made with --out")
     paths = sorted(_below(folder))
