@@ -12,7 +12,7 @@ CIFAR-10, SVHN, USPS, California Housing and radio signals take no part.
     python benchmarks/choose.py temperature --networks 20 --json temperature.json        (minutes on 2 cores)
     python benchmarks/choose.py settings --seeds 5 --json settings.json                  (minutes on a GPU)
     python benchmarks/choose.py settings --datasets digits --seeds 3                     (minutes on 2 cores)
-    python benchmarks/choose.py settings --families reliability,metric --seeds 20        (an hour of 2 cores)
+    python benchmarks/choose.py settings --families reliability,metric --seeds 20        (hours of 2 cores; digits minutes)
 """
 
 import argparse

@@ -200,10 +200,7 @@ def test_what_commands_do_is_not_cut_off(site: Path, tab: Tab) -> None:
         assert len(widths) == 1, page
         assert max(widths) <= 0, page
     shown = Page(site / "use.html").words
-    assert (
-        "# all methods, and the i.i.d. gap each closes; --live: a page shows it as it goes d2dfl compare --live"
-        in shown
-    )
+    assert "# all methods, the i.i.d. gap each closes, live on a page (downloads 30 MB) d2dfl compare --live" in shown
 
 
 @pytest.mark.skipif(chromium() is None, reason=NEEDED)
