@@ -20,6 +20,7 @@ pytest.importorskip("msgspec", reason="no msgspec: pip install 'd2dfl[peer]'")
 from device_folders import broken, device
 
 from calling import call
+from d2dfl.errors import UserError
 from d2dfl.peer.auditing import audit_lines
 from d2dfl.peer.home import Home
 from d2dfl.peer.service import run
@@ -244,15 +245,28 @@ def test_a_shard_that_comes_while_others_are_read_is_taken_in_too(monkeypatch: p
         if text.startswith("took in"):
             np.savez(home.folder / "data" / "two.npz", inputs=np.ones((3, 2)), targets=np.array([0, 1, 2]))
 
+    ended = threading.Event()
+
+    def taken() -> int:
+        with suppress(UserError, OSError, sqlite3.Error):  # the run writes what is read here
+            return kinds(home).count("taken-in")
+        return 0
+
     def stop() -> None:
-        with suppress(AssertionError):
-            until(lambda: kinds(home).count("taken-in") == 2)
-        signal.raise_signal(signal.SIGINT)
+        """Whatever happens to the reading, and if the first stop is lost in somebody's callback: the run ends."""
+        try:
+            until(lambda: taken() == 2)
+        finally:
+            for _ in range(60):
+                signal.raise_signal(signal.SIGINT)
+                if ended.wait(5.0):
+                    break
 
     watcher = threading.Thread(target=stop)
     watcher.start()
     with pytest.raises(KeyboardInterrupt):
         run(home, stay=True, say=say)
+    ended.set()
     watcher.join()
     assert kinds(home).count("taken-in") == 2
 
