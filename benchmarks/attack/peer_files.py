@@ -5,10 +5,14 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from attack.text_files import _harmed, _with_odd
+
+if TYPE_CHECKING:
+    from d2dfl.peer.owner import FleetFolder
 
 Reader = Callable[[Path], object]
 
@@ -33,14 +37,12 @@ def mutated(seed: int, count: int, folder: Path) -> Iterator[tuple[str, Path, Re
         path.write_bytes(content)
 
 
-def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
-    """A peer with data, in a fleet of two; of each file its path, its content, and who reads it."""
-    from d2dfl.peer import auditing, preflight, reports
-    from d2dfl.peer.datapoints import arrays, take_in
-    from d2dfl.peer.fleet_network import network_of, trace_of
+def fleet_of_two(folder: Path) -> "FleetFolder":
+    """A peer with data and all its files, in a fleet of two."""
+    from d2dfl.peer import reports
+    from d2dfl.peer.datapoints import take_in
     from d2dfl.peer.home import Home, make_home
     from d2dfl.peer.owner import FleetFolder, read_request
-    from d2dfl.peer.service import opened
 
     fleet = FleetFolder(folder / "fleet")
     fleet.create()
@@ -63,6 +65,19 @@ def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
     (home / "links.json").write_text(json.dumps(measured))
     (folder / "graph.json").write_text(json.dumps({"edges": [[0, 1]], "expected_datapoints": [[2.0, 1.0]]}))
     (folder / "export.json").write_text(json.dumps(reports.description(Home(home), time.time())))
+    return fleet
+
+
+def samples(folder: Path) -> dict[str, tuple[Path, bytes, Reader]]:
+    """Of each file of a peer its path, its content, and who reads it."""
+    from d2dfl.peer import auditing, preflight, reports
+    from d2dfl.peer.datapoints import arrays
+    from d2dfl.peer.fleet_network import network_of, trace_of
+    from d2dfl.peer.home import Home
+    from d2dfl.peer.owner import read_request
+    from d2dfl.peer.service import opened
+
+    fleet, home = fleet_of_two(folder), folder / "kitchen"
 
     def used(path: Path) -> None:
         """All that looks into a peer's folder, and what a start does before it listens."""
